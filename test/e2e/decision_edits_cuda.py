@@ -128,6 +128,16 @@ GPU_EDITS = (
         refused="the module's weights are to be in 'nowhere'",
     ),
     Edit("arena", GPU, "attention", "tile-share-buffers", r"tile\.arena\b", 'tile.name = "z"'),
+    Edit("blocks", GPU, "looped", "tile-form-loops", r" \{tile\.blocks = 8 : i64\}", ""),
+    Edit(
+        "code",
+        GPU,
+        _LIT + "Conversion/TileToGPU/tile-inline-launches.mlir#3",
+        "tile-inline-launches",
+        r"tile\.code, ",
+        "",
+        refused="is no tile.kernel or tile.program here",
+    ),
     Edit("waits", GPU, "dealt", ARTIFACT, r", tile\.waits", ""),
     # The plan
     Edit(

@@ -115,7 +115,25 @@ def part(program: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))
 
 
+_LOOPED = """
+tile.kernel @k(%x: memref<8xf32>, %y: memref<8xf32>) grid(%i) {
+  %v = memref.load %x[%i] : memref<8xf32>
+  memref.store %v, %y[%i] : memref<8xf32>
+  tile.return
+}
+func.func @main(%h: memref<8xf32> {tile.name = "h"}, %n: memref<8xf32> {tile.name = "n"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @k grid(%c8) ins(%h : memref<8xf32>) outs(%n : memref<8xf32>)
+  } {tile.blocks = 8 : i64}
+  return
+}
+"""
+
 PROGRAMS |= {
+    "looped": ("tile-form-loops", _LOOPED),
     "dealt": (  # stream-K, of which the results go through shared memory
         "tile-stream-k",
         part(_TESTS + "Transforms/Pipelining/tile-stream-k.mlir#0").replace(

@@ -30,6 +30,9 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("scf-parallel-for-to-nested-fors", "one thread runs what is parallel in them", on="tile.kernel"),
     PassSpec("scf-parallel-for-to-nested-fors", "those that assert stay on the host, in order", on="func.func"),
     PassSpec("canonicalize", "what the loops left on the host"),
+    PassSpec("tile-plan-loops", "loops and branches that the device runs itself; what is launched there is short"),
+    PassSpec("tile-form-loops", "one kernel of each, which launches what the host did"),
+    PassSpec("canonicalize", "views that only this kernel needs"),
 )
 
 LOWER: tuple[PassSpec, ...] = (

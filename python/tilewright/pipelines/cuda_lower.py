@@ -37,6 +37,7 @@ _TO_THREADS = (
     PassSpec("tile-place-barriers", "a task's order of loads and stores, kept by its threads"),
     PassSpec("convert-tile-to-gpu", "tiles become registers, moves and instructions"),
     PassSpec("tile-scope-barriers", "computing warps do not wait for one that moves data"),
+    PassSpec("tile-inline-launches", "what a kernel launches, its own blocks do, and meet behind it"),
 )
 
 _NUMBERS = (

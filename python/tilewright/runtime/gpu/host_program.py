@@ -47,6 +47,7 @@ class Kernel:
         rounded: what the bound of each coordinate is rounded up to a multiple of, so that clusters are whole; none: as
             they are.
         waits: whether CTAs wait for others of their grid, so that all must be resident.
+        most: of a kernel that launches others: CTAs that share their tasks, if so many are resident.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Kernel:
     persistent: int | None = None
     rounded: tuple[int, ...] = ()
     waits: bool = False
+    most: int | None = None
 
     def tasks(self, grid: Sequence[int]) -> int:
         """Tasks of a grid; those among them that fill clusters have nothing to do."""
@@ -73,18 +75,24 @@ class Kernel:
         Raises:
             UserError: a multiprocessor does not hold one that others wait for.
         """
+        if self.most is not None:
+            return min(self.most, self._resident(device) * device.limits.multiprocessors)
         if self.persistent is None:
             return tasks
         held = self.persistent
         if self.waits:
-            held = min(held, device.resident(self.handle, self.threads, self.shared_bytes))
-            if held < 1:
-                raise UserError(
-                    f"kernel {self.name}: a multiprocessor of this {device.limits.arch} holds no CTA of {self.threads} "
-                    f"threads and {self.shared_bytes} bytes of shared memory; compile for this GPU (target='cuda')"
-                )
+            held = min(held, self._resident(device))
         whole = prod(self.cluster)
         return min(tasks, max(held * device.limits.multiprocessors // whole, 1) * whole)
+
+    def _resident(self, device: Device) -> int:
+        held = device.resident(self.handle, self.threads, self.shared_bytes)
+        if held < 1:
+            raise UserError(
+                f"kernel {self.name}: a multiprocessor of this {device.limits.arch} holds no CTA of {self.threads} "
+                f"threads and {self.shared_bytes} bytes of shared memory; compile for this GPU (target='cuda')"
+            )
+        return held
 
 
 class _Reserve:
@@ -342,4 +350,5 @@ def _load(device: Device, name: str, entry: Mapping[str, Any], modules: Mapping[
         entry.get("persistent"),
         tuple(entry.get("rounded") or ()),
         bool(entry.get("waits")),
+        entry.get("blocks"),
     )

@@ -161,6 +161,7 @@ def _kernel(symbol: str, function: ir.Operation, arguments: Sequence[str], rank:
         "persistent": abi.get(decisions.PERSISTENT),
         "rounded": abi.get(decisions.ROUNDED),
         "waits": bool(abi.get(decisions.WAITS)),
+        "blocks": abi.get(decisions.BLOCKS),
         "rank": rank,
         "params": params,
     }
@@ -174,6 +175,7 @@ _ABI = (
     decisions.PERSISTENT,
     decisions.ROUNDED,
     decisions.WAITS,
+    decisions.BLOCKS,
 )
 
 

@@ -206,7 +206,10 @@ _PURE = frozenset("view subview reinterpret permute collapse expand metadata dim
 
 
 def _late_views(body: list[Op], ends: Sequence[int]) -> list[Op]:
-    """Put views right before what first touches their memory: there a temporary in the arena begins."""
+    """Put views right before what first touches their memory: there a temporary in the arena begins.
+
+    A kernel that launches others takes the arena as a whole: what it leaves in a temporary must not begin behind it.
+    """
     waiting: dict[int, Op] = {}
     result: list[Op] = []
 
@@ -223,7 +226,9 @@ def _late_views(body: list[Op], ends: Sequence[int]) -> list[Op]:
         if op["op"] in _PURE:
             waiting.update(dict.fromkeys(_made(op), op))
             continue
-        for register in _reads(op):
+        touched = set(_reads(op))
+        parts = [made for made, view in waiting.items() if view["op"] == "view" and view["source"] in touched]
+        for register in [*parts, *_reads(op)]:
             place(register)
         result.append(op)
     for register in ends:

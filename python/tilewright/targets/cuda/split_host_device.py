@@ -16,6 +16,7 @@ from tilewright.passes import Pass, register
 from tilewright.targets.cuda.launch_memory import shared_operands
 
 _HOST_OPS = ("func.func", "memref.global", "ml_program.global")
+_LAUNCHING = ("func.func", "tile.kernel")
 _DYNAMIC = ir.ShapedType.get_dynamic_stride_or_offset()
 
 
@@ -58,7 +59,7 @@ class SplitHostDevice(Pass):
         top = [child.operation for child in op.regions[0].blocks[0].operations]
         grids: dict[str, list[int]] = {}
         memory: dict[str, dict[str, set[tuple[int, int]]]] = {decisions.SAME_MEMORY: {}, decisions.MAY_OVERLAP: {}}
-        for function in (child for child in top if child.name == "func.func"):
+        for function in (child for child in top if child.name in _LAUNCHING):
             for launch in _launches(function):
                 _note(grids, launch)
                 for kind, pair in shared_operands(launch):

@@ -1,0 +1,246 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What of a host function a kernel can do: stretches of launches, loops and branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from tilewright.ir import decisions
+from tilewright.ir.constants import integer_constant
+from tilewright.ir.units import symbol_of
+from tilewright.mlir import ir
+from tilewright.plan.cost.decide import prediction_of
+
+#: What holds launches.
+CONTROL = frozenset(("scf.for", "scf.while", "scf.if"))
+_VIEWS = frozenset(
+    f"memref.{name}" for name in "view subview cast reinterpret_cast expand_shape collapse_shape".split()
+)
+_ENDS = frozenset(("scf.yield", "scf.condition"))
+_IN_KERNELS = CONTROL | _VIEWS | _ENDS | {f"memref.{name}" for name in "load copy dim get_global".split()}
+#: What a kernel does, and what stands for it where it is decided about.
+_MARKED = CONTROL | {"tile.launch", "memref.load", "memref.copy"}
+#: Buffers that are no part of others.
+_WHOLE = frozenset(("memref.alloc", "memref.get_global"))
+_REGISTERS, _USUAL_WARPS = 65536, 4
+
+
+@dataclass
+class Stretch:
+    """Operations of one block that may be one kernel: launches, copies, loops, branches and reads of numbers."""
+
+    marked: list[ir.Operation] = field(default_factory=list)
+
+
+@dataclass
+class Found:
+    """The stretches of a block with a loop or a branch in them, and why others are none."""
+
+    stretches: list[Stretch]
+    reasons: dict[ir.Operation, str]
+
+
+class Kernels:
+    """The kernels of a module, and which of them blocks can run that stay."""
+
+    def __init__(self, module: ir.Operation) -> None:
+        top = [op.operation for op in module.regions[0].blocks[0].operations]
+        self._kernels = {symbol_of(op): op for op in top if op.name == "tile.kernel"}
+
+    def obstacle(self, launch: ir.Operation, longest: float) -> str:
+        """Why a launch is none for blocks that stay; "" where it is one."""
+        name = ir.FlatSymbolRefAttr(launch.attributes["kernel"]).value
+        kernel = self._kernels.get(name)
+        if kernel is None:
+            return f"@{name} is a program"
+        if "cluster" in kernel.attributes or decisions.ROUNDED.on(kernel):
+            return f"kernel {name} has clusters of blocks"
+        if decisions.SPECIALIZED.on(kernel):
+            return f"kernel {name} has warps that only load (TMA), with barriers that are set up once for a launch"
+        if any(op.name.startswith("tile.semaphore") for op in _walk(kernel)):
+            return f"tasks of kernel {name} wait for each other"
+        seconds = int(prediction_of(kernel).get("ns", 0)) * 1e-9  # pyright: ignore[reportArgumentType]
+        if seconds > longest:
+            return f"kernel {name} takes {seconds * 1e6:.0f} us, beside which a launch is short"
+        return ""
+
+    def blocks(self, launches: Sequence[ir.Operation], units: int) -> int:
+        """Blocks that a GPU surely holds at a time, if there are tasks for them.
+
+        Where the number of tasks is not known, there is one block on each multiprocessor.
+        """
+        kernels = [self._kernels[ir.FlatSymbolRefAttr(launch.attributes["kernel"]).value] for launch in launches]
+        held = units * max(1, _REGISTERS // (256 * max(map(_threads, kernels))))
+        return max(1, min(held, max(units if tasks is None else tasks for tasks in map(_tasks, launches))))
+
+
+def find_stretches(block: ir.Block, kernels: Kernels, longest: float) -> Found:
+    """Return what may become kernels of a block of the host function.
+
+    Args:
+        block: of the host function.
+        kernels: of the module.
+        longest: seconds of a kernel above which the launch does not matter.
+    """
+    ops = [op.operation for op in block.operations]
+    reasons = {op: reason for op in ops if (reason := _obstacle(op, kernels, longest))}
+    while True:
+        stretches = [s for s in _split(ops, reasons) if any(_has_launch(op) for op in s.marked)]
+        wrong = {op: reason for s in stretches for op in s.marked if (reason := _ties(op, s))}
+        if not wrong:
+            return Found(stretches, reasons)
+        reasons |= wrong
+
+
+def launches_in(op: ir.Operation) -> Iterator[ir.Operation]:
+    """An operation, if it is a launch, and those in it."""
+    return (inner for inner in _walk(op) if inner.name == "tile.launch")
+
+
+def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
+    yield op
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _walk(inner.operation)
+
+
+def _has_launch(op: ir.Operation) -> bool:
+    return op.name in CONTROL and any(True for _ in launches_in(op))
+
+
+def _threads(kernel: ir.Operation) -> int:
+    return decisions.THREADS.get(kernel) or 32 * (decisions.WARPS.get(kernel) or _USUAL_WARPS)
+
+
+def _tasks(launch: ir.Operation) -> int | None:
+    rank = next(iter(launch.attributes["operandSegmentSizes"]))
+    bounds = [integer_constant(launch.operands[i]) for i in range(rank)]
+    return None if None in bounds else prod(bound for bound in bounds if bound is not None)
+
+
+# Single operations ---------------------------------------------------------------------------------------------------
+
+
+def _is_number(op: ir.Operation) -> bool:
+    return op.name.startswith(("arith.", "affine.")) and not op.regions
+
+
+def _obstacle(op: ir.Operation, kernels: Kernels, longest: float) -> str:
+    """Why an operation of the host function, with all in it, is none for a kernel; "" where it is one."""
+    for inner in _walk(op):
+        name = inner.name
+        if name == "tile.launch":
+            reason = kernels.obstacle(inner, longest)
+            if reason:
+                return reason
+        elif name == "memref.alloc":
+            if inner == op or not _is_made_before(inner, op):
+                return "a buffer in it is another one in each iteration, or its size is known only there"
+        elif name not in _IN_KERNELS and not _is_number(inner):
+            return f"'{name}' in it is work of the host"
+    return ""
+
+
+def _is_made_before(alloc: ir.Operation, outer: ir.Operation) -> bool:
+    """Whether one buffer, made before the outer operation, serves all iterations: none hands it on to the next."""
+    for size in alloc.operands:
+        owner = size.owner
+        maker = owner.owner.operation if isinstance(owner, ir.Block) else owner.operation
+        if maker.name != "func.func" and _is_within(maker, outer):
+            return False
+    return not _is_carried(alloc)
+
+
+def _is_carried(op: ir.Operation) -> bool:
+    """Whether a loop carries a buffer, or a view of it."""
+    for use in op.results[0].uses:
+        user = use.owner.operation
+        if user.name == "scf.condition" or (user.name == "scf.yield" and _parent(user).name != "scf.if"):
+            return True
+        if user.name == "scf.yield" or user.name in _VIEWS:
+            if _is_carried(_parent(user) if user.name == "scf.yield" else user):
+                return True
+    return False
+
+
+def _parent(op: ir.Operation) -> ir.Operation:
+    parent = op.parent
+    assert parent is not None
+    return parent.operation
+
+
+def _split(ops: Iterable[ir.Operation], reasons: dict[ir.Operation, str]) -> list[Stretch]:
+    """Cut a block where an operation must be the host's; buffers are made before the kernel."""
+    stretches = [Stretch()]
+    for op in ops:
+        if op in reasons and op.name != "memref.alloc":
+            stretches.append(Stretch())
+        elif op.name in _MARKED:
+            stretches[-1].marked.append(op)
+    return stretches
+
+
+# What a stretch takes and gives --------------------------------------------------------------------------------------
+
+
+def _ties(op: ir.Operation, stretch: Stretch) -> str:
+    """Why the host must run an operation of a stretch: for what it takes, or for what it gives."""
+    marked = set(stretch.marked)
+    for inner in _walk(op):
+        for value in inner.operands:
+            if isinstance(value.type, ir.MemRefType) and not _is_known(value, op, marked):
+                return "a buffer that it uses is one of several, by what the host decides"
+    uses = [use.owner.operation for result in op.results for use in result.uses]
+    if not uses or all(_stays(user, marked, op) for user in uses):
+        return ""
+    if op.name == "scf.for" and all(_is_repeated(inner) for inner in _walk(op)):
+        return ""
+    return "the host uses what it gives"
+
+
+def _is_known(value: ir.Value, inside: ir.Operation, marked: set[ir.Operation]) -> bool:
+    """Whether a buffer is a view of a whole one, or made in the stretch."""
+    while True:
+        owner = value.owner
+        if isinstance(owner, ir.Block):
+            parent = owner.owner.operation
+            return parent.name == "func.func" or _is_within(parent, inside) or _outermost(parent, marked) is not None
+        made = owner.operation
+        if made.name not in _VIEWS:
+            return made.name in _WHOLE or _outermost(made, marked) is not None or _is_within(made, inside)
+        value = made.operands[0]
+
+
+def _is_within(op: ir.Operation, outer: ir.Operation) -> bool:
+    return _outermost(op, {outer}) is not None
+
+
+def _outermost(op: ir.Operation, some: set[ir.Operation]) -> ir.Operation | None:
+    """The one of some operations that an operation is, or stands in."""
+    while op.name != "func.func":
+        if op in some:
+            return op
+        parent = op.parent
+        if parent is None:
+            return None
+        op = parent.operation
+    return None
+
+
+def _stays(user: ir.Operation, marked: set[ir.Operation], maker: ir.Operation) -> bool:
+    """Whether who uses a number or a buffer is in the kernel, as are those who use what it makes of it."""
+    if _outermost(user, marked) is not None:
+        return True
+    if not (_is_number(user) or user.name in _VIEWS or user.name == "memref.dim"):
+        return False
+    return all(_stays(use.owner.operation, marked, maker) for result in user.results for use in result.uses)
+
+
+def _is_repeated(op: ir.Operation) -> bool:
+    """Whether the host can find out again, without the launches, which buffers a loop gives."""
+    return op.name in ("scf.for", "scf.yield", "tile.launch") or op.name in _VIEWS or _is_number(op)

@@ -1,0 +1,120 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-plan-loops`: which loops and branches around launches a GPU runs itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.devices import facts
+from tilewright.devices.rates import usual_rate
+from tilewright.ir import decisions
+from tilewright.ir.constants import trip_count
+from tilewright.ir.structure import EXPECTED
+from tilewright.ir.target_info import find_device
+from tilewright.mlir import ir
+from tilewright.passes import Pass, device_option, register, remark
+from tilewright.plan.graph.device_loops import CONTROL, Kernels, Stretch, find_stretches, launches_in
+
+
+@register
+@dataclass(frozen=True)
+class PlanLoops(Pass):
+    """Let a GPU run loops and branches whose bodies are launches: one kernel, whose blocks meet behind each.
+
+    A launch takes microseconds, a step of a recurrent network hardly more; and a branch that numbers on the device
+    decide makes the host wait for it. `tile.blocks`, on all that becomes one kernel, says how many blocks run it: as
+    many as a GPU surely holds at a time, and no more than there are tasks. Launches beside a loop are part of its
+    kernel, where they are short. What is long stays with the host, whose launches have as many blocks as there are
+    tasks; a remark says so, and what else keeps a loop there.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<4096xf32>) grid(%i) {
+      tile.return
+    }
+    func.func @main(%x: memref<4096xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      scf.for %t = %c0 to %c8 step %c1 {
+        tile.launch @k grid(%c8) outs(%x : memref<4096xf32>)
+      }
+      return
+    }
+    ```
+    After:
+    ```mlir
+    scf.for %t = %c0 to %c8 step %c1 {
+      tile.launch @k grid(%c8) outs(%x : memref<4096xf32>)
+    } {tile.blocks = 8 : i64}
+    ```
+    """
+
+    name: ClassVar[str] = "tile-plan-loops"
+    anchor: ClassVar[str | None] = "builtin.module"
+    dialects: ClassVar[tuple[str, ...]] = ("tile",)
+
+    units: int = device_option(108, facts.unit_count, "multiprocessors of the GPU")
+
+    def run(self, op: ir.Operation) -> None:
+        """Decide about each stretch of the host function that a kernel could be."""
+        kernels = Kernels(op)
+        for function in op.regions[0].blocks[0].operations:
+            if function.operation.name == "func.func":
+                self._visit(function.operation, kernels)
+
+    def _visit(self, op: ir.Operation, kernels: Kernels) -> None:
+        for region in op.regions:
+            for block in region.blocks:
+                found = find_stretches(block, kernels, _rate(op, "loop.longest"))
+                taken = {each for stretch in found.stretches if self._take(stretch, kernels) for each in stretch.marked}
+                for inner in (child.operation for child in block.operations):
+                    if inner.name in CONTROL and inner not in taken:
+                        self._leave(inner, found.reasons.get(inner, ""), kernels)
+
+    def _leave(self, op: ir.Operation, reason: str, kernels: Kernels) -> None:
+        if reason and any(True for _ in launches_in(op)):
+            remark(op, f"{_WHAT[op.name]} stays with the host, which launches its kernels one by one: {reason}")
+        self._visit(op, kernels)
+
+    def _take(self, stretch: Stretch, kernels: Kernels) -> bool:
+        """Mark a stretch where that saves time; whether it does."""
+        root = stretch.marked[0]
+        saved = _rate(root, "launch") - _rate(root, "grid.barrier")
+        if sum(map(_starts, stretch.marked)) < 2 or saved <= 0:
+            return False
+        blocks = kernels.blocks([launch for op in stretch.marked for launch in launches_in(op)], self.units)
+        for op in stretch.marked:
+            decisions.BLOCKS.set(op, blocks)
+        return True
+
+
+_WHAT = {"scf.for": "a loop", "scf.while": "a loop", "scf.if": "a branch"}
+
+
+def _rate(op: ir.Operation, name: str) -> float:
+    device = find_device(op)
+    return usual_rate("gpu", name) if device is None else device.rate(name)
+
+
+def _starts(op: ir.Operation) -> int:
+    """Launches that the host is spared; one that waits for a number of the device counts twice."""
+    if op.name == "tile.launch":
+        return 1
+    inside = sum(_starts(child) for child in _children(op))
+    if op.name == "scf.for":
+        trips = trip_count(op)
+        return inside * (EXPECTED if trips is None else trips)
+    return inside * EXPECTED if op.name == "scf.while" else 2 * inside
+
+
+def _children(op: ir.Operation) -> Iterator[ir.Operation]:
+    for region in op.regions:
+        for block in region.blocks:
+            for child in block.operations:
+                if child.operation.name == "tile.launch" or child.operation.name in CONTROL:
+                    yield child.operation

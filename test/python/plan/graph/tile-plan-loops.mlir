@@ -1,0 +1,119 @@
+// RUN: tile-opt %s --tile-plan-loops="units=4" --split-input-file --verify-diagnostics | FileCheck-22 %s
+
+tile.kernel @k(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) attributes {tile.warps = 8 : i64} {
+  tile.return
+}
+tile.kernel @flag(%x: memref<64xf32>, %y: memref<i1>) attributes {tile.threads = 32 : i64} {
+  tile.return
+}
+
+// As many blocks as a GPU surely holds, one of 256 threads on each of four multiprocessors; the launch before the loop,
+// which carries two buffers, is part of the kernel.
+// CHECK-LABEL: func.func @steps
+// CHECK: tile.launch @k grid(%{{.*}}) ins(%{{.*}}) outs(%{{.*}}) {tile.blocks = 4 : i64}
+// CHECK: scf.for
+// CHECK-NEXT: tile.launch @k
+// CHECK-NOT: tile.blocks
+// CHECK: } {tile.blocks = 4 : i64}
+func.func @steps(%x: memref<64xf32>, %h: memref<64xf32>, %n: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  tile.launch @k grid(%c8) ins(%x : memref<64xf32>) outs(%h : memref<64xf32>)
+  %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+    tile.launch @k grid(%c8) ins(%a : memref<64xf32>) outs(%b : memref<64xf32>)
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+  }
+  return
+}
+
+// A loop that ends by a number of the device, and a branch in it, of which a buffer serves all iterations.
+// CHECK-LABEL: func.func @until
+// CHECK: scf.while
+// CHECK: scf.if
+// CHECK: } attributes {tile.blocks = 2 : i64}
+// CHECK: memref.copy {{.*}} {tile.blocks = 2 : i64}
+func.func @until(%x: memref<64xf32>, %y: memref<64xf32>, %go: memref<i1>) {
+  %c2 = arith.constant 2 : index
+  scf.while : () -> () {
+    %more = memref.load %go[] : memref<i1>
+    scf.condition(%more)
+  } do {
+    %odd = memref.load %go[] : memref<i1>
+    %z = scf.if %odd -> (memref<64xf32>) {
+      %e = memref.alloc() : memref<64xf32>
+      tile.launch @k grid(%c2) ins(%x : memref<64xf32>) outs(%e : memref<64xf32>)
+      scf.yield %e : memref<64xf32>
+    } else {
+      scf.yield %x : memref<64xf32>
+    }
+    memref.copy %z, %x : memref<64xf32> to memref<64xf32>
+    tile.launch @flag ins(%x : memref<64xf32>) outs(%go : memref<i1>)
+    scf.yield
+  }
+  memref.copy %x, %y : memref<64xf32> to memref<64xf32>
+  return
+}
+
+// -----
+
+tile.kernel @long(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) attributes {tile.prediction = {ns = 90000 : i64}} {
+  tile.return
+}
+tile.kernel @cluster(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) cluster [2] {
+  tile.return
+}
+tile.kernel @warps(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) attributes {tile.specialized} {
+  tile.return
+}
+tile.kernel @waits(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) {
+  %s = tile.semaphores : memref<2xi32>
+  tile.return
+}
+tile.kernel @k(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) {
+  tile.return
+}
+
+// CHECK-LABEL: func.func @host
+// CHECK-NOT: tile.blocks
+func.func @host(%x: memref<64xf32>, %y: memref<64xf32>, %odd: i1) -> memref<64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  // expected-remark@+1 {{one by one: kernel long takes 90 us, beside which a launch is short}}
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @long grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  }
+  // expected-remark@+1 {{kernel cluster has clusters of blocks}}
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @cluster grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  }
+  // expected-remark@+1 {{kernel warps has warps that only load (TMA), with barriers that are set up once for a launch}}
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @warps grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  }
+  // expected-remark@+1 {{tasks of kernel waits wait for each other}}
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @waits grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  }
+  // expected-remark@+1 {{a buffer in it is another one in each iteration, or its size is known only there}}
+  %r = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %x) -> (memref<64xf32>) {
+    %e = memref.alloc() : memref<64xf32>
+    tile.launch @k grid(%c8) ins(%a : memref<64xf32>) outs(%e : memref<64xf32>)
+    scf.yield %e : memref<64xf32>
+  }
+  // expected-remark@+1 {{'func.call' in it is work of the host}}
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @k grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+    func.call @f() : () -> ()
+  }
+  // expected-remark@+1 {{a branch stays with the host, which launches its kernels one by one: the host uses}}
+  %s = scf.if %odd -> (memref<64xf32>) {
+    tile.launch @k grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+    scf.yield %y : memref<64xf32>
+  } else {
+    scf.yield %x : memref<64xf32>
+  }
+  return %s : memref<64xf32>
+}
+func.func private @f()

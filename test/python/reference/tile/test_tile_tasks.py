@@ -43,6 +43,25 @@ def test_wrong_number_of_arguments(run_kernel):
         run_kernel(TRACE, "trace", [np.zeros(16, np.int64)], [2, 3])
 
 
+AGAIN = """
+tile.kernel @again(%times: index, %log: memref<16xindex>, %n: memref<1xindex>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %t = %c0 to %times step %c1 {
+    tile.launch @trace grid(%c1, %c2) outs(%log, %n : memref<16xindex>, memref<1xindex>)
+  }
+  tile.return
+}
+"""
+
+
+def test_a_kernel_launches_another(run_kernel):
+    log, n = np.zeros(16, np.int64), np.zeros(1, np.int64)
+    run_kernel(TRACE + AGAIN, "again", [3, log, n], [])
+    assert log[: n[0]].tolist() == [0, 1] * 3
+
+
 DOUBLE = """
 tile.kernel @double(%x: memref<4x8xf32>, %y: memref<4x8xf32>) grid(%i) {
   %c0 = arith.constant 0 : index

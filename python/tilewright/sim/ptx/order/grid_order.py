@@ -192,9 +192,9 @@ class OrderedRaces(GridRaces):
 
     def _see(self, warp: int, record: Record) -> None:
         """A warp has seen what a record says."""
-        one = np.array([warp])
-        for number, epoch in record.items():
-            self.clocks.see(one, self._column(warp, number), epoch)
+        columns = [self._column(warp, number) for number in record]
+        if columns:
+            self.clocks.see(np.array([warp]), np.array(columns), np.array(list(record.values())))
 
     def _column(self, warp: int, number: int) -> int:
         """The column of a warp of the launch in the clocks of another one."""

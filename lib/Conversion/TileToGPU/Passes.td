@@ -342,12 +342,14 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
     After:
     ```mlir
     memref.global "private" @loop_meetings
+    ...
     gpu.func @loop
     ...
     %block = gpu.block_id x
     %blocks = gpu.grid_dim x
     ...
     scf.for %i = %c0 to %n step %c1 {
+      ...
       scf.for %task = %block to %n step %blocks {
         %t = arith.index_cast %task : index to i32
         llvm.store %t, %p : i32, !llvm.ptr<1>

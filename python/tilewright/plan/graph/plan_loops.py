@@ -23,13 +23,13 @@ from tilewright.plan.graph.device_loops import CONTROL, Kernels, Stretch, find_s
 @register
 @dataclass(frozen=True)
 class PlanLoops(Pass):
-    """Let a GPU run loops and branches whose bodies are launches: one kernel, whose blocks meet behind each.
+    """Let a GPU run loops and branches around launches itself, as one kernel.
 
-    A launch takes microseconds, a step of a recurrent network hardly more; and a branch that numbers on the device
-    decide makes the host wait for it. `tile.blocks`, on all that becomes one kernel, says how many blocks run it: as
-    many as a GPU surely holds at a time, and no more than there are tasks. Launches beside a loop are part of its
-    kernel, where they are short. What is long stays with the host, whose launches have as many blocks as there are
-    tasks; a remark says so, and what else keeps a loop there.
+    The blocks of the kernel meet behind each launch. A launch takes microseconds, a step of a recurrent network hardly
+    more; and a branch that numbers on the device decide makes the host wait for it. `tile.blocks`, on all that becomes
+    one kernel, says how many blocks run it: as many as a GPU surely holds at a time, and no more than there are tasks.
+    Launches beside a loop are part of its kernel, where they are short. What is long stays with the host, whose
+    launches have as many blocks as there are tasks; a remark says so, and what else keeps a loop there.
 
     Before:
     ```mlir

@@ -237,7 +237,8 @@ LogicalResult ReadOp::verify() {
   if (read == 0 || levels == 0 || map.getNumSymbols() != 0 ||
       read > source.getDepth())
     return emitOpError("has a map that does not fit: ")
-           << getMapAttr() << " must have a dimension and a result at least, no "
+           << getMapAttr()
+           << " must have a dimension and a result at least, no "
            << "symbols, and at most " << source.getDepth() << " results";
   auto known = [](int64_t length) { return ArrayType::isKnown(length); };
   // read_c2

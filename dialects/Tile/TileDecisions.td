@@ -84,6 +84,7 @@ def Tile_OnRootAndKernel
 def Tile_OnFunction : Tile_Carriers<["func.func", "llvm.func"]>;
 def Tile_OnModule : Tile_Carriers<["builtin.module"]>;
 def Tile_OnArgument : Tile_Carriers<["argument"]>;
+def Tile_OnRecurrence : Tile_Carriers<["fractal.fold", "fractal.scan"]>;
 class Tile_On<list<string> carriers> : Tile_Carriers<carriers>;
 
 /// One discardable attribute, `tile.` and `decision`.
@@ -260,19 +261,15 @@ def : Tile_Decision<"live", Tile_Integers, Tile_OnTensors,
     ["tile-plan-gpu-tiles", "tile-groups-to-kernels"], ["cpu", "cuda"],
     "which blocks of a loop a mask leaves: numbers of a linear bound">;
 def : Tile_Decision<"skip", Tile_Integer, Tile_OnTensors,
-    ["tile-skip-masked-blocks"],
-    ["tile-plan-online", "tile-groups-to-kernels"], ["cpu"],
+    ["tile-skip-masked-blocks"], ["tile-plan-online", "tile-groups-to-kernels"], ["cpu"],
     "number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result">;
-def : Tile_Decision<"pair", Tile_Integers,
-    Tile_On<["fractal.fold", "fractal.scan"]>,
+def : Tile_Decision<"pair", Tile_Integers, Tile_OnRecurrence,
     ["tile-find-pairs"], ["tile-plan-wavefronts"], ["cpu", "cuda"],
     "lengths of a recurrence and of the scan that its states go through">;
-def : Tile_Decision<"unroll", Tile_Flag,
-    Tile_On<["fractal.fold", "fractal.scan"]>,
+def : Tile_Decision<"unroll", Tile_Flag, Tile_OnRecurrence,
     ["tile-plan-wavefronts"], ["tile-unroll-recurrences"], ["cpu", "cuda"],
     "each step of the recurrence is code of its own, with its own weights">;
-def : Tile_Decision<"wavefront", Tile_Flag,
-    Tile_On<["fractal.fold", "fractal.scan"]>,
+def : Tile_Decision<"wavefront", Tile_Flag, Tile_OnRecurrence,
     ["tile-plan-wavefronts"], ["tile-skew-recurrences"], ["cpu", "cuda"],
     "the recurrence and the scan in its body run along diagonals, as one">;
 def : Tile_Decision<"implicit_padding", Tile_Flag, Tile_On<["tensor.pad"]>,
@@ -408,8 +405,7 @@ def : Tile_Decision<"blocks", Tile_Integer,
     Tile_On<["scf.for", "scf.while", "scf.if", "tile.launch", "memref.load",
              "memref.copy", "tile.kernel", "gpu.func", "llvm.func"]>,
     ["tile-plan-loops"], ["tile-form-loops", "the host program"], ["cuda"],
-    "it is part of one kernel with what stands beside it and has this, too; as "
-    "many blocks at most run it">;
+    "one kernel with what stands beside it and has this, too; most blocks of it">;
 def : Tile_Decision<"code", Tile_Flag, Tile_OnKernel,
     ["convert-tile-kernel-to-func", "tile-kernels-to-gpu"],
     ["convert-tile-launch-to-runtime", "tile-inline-launches", "tile.launch"],

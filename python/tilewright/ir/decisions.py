@@ -33,8 +33,8 @@ ARENA_BYTES = Integer("tile.arena_bytes")
 BLOCK = Integer("tile.block")
 #: so many inner loops are summed before their scale is multiplied (on linalg., tensor.)
 BLOCK_SUMS = Integer("tile.block_sums")
-#: it is part of one kernel with what stands beside it and has this, too; as many blocks at most run it (on scf.for,
-#: scf.while, scf.if, tile.launch, memref.load, memref.copy, tile.kernel, gpu.func, llvm.func)
+#: one kernel with what stands beside it and has this, too; most blocks of it (on scf.for, scf.while, scf.if,
+#: tile.launch, memref.load, memref.copy, tile.kernel, gpu.func, llvm.func)
 BLOCKS = Integer("tile.blocks")
 #: on a root: the most that open loops run to; -1 where nobody knows (on linalg., tensor.)
 BOUNDS = Integers("tile.bounds")

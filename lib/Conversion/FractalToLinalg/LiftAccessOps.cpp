@@ -26,9 +26,7 @@ using namespace tilewright::fractal;
 //===----------------------------------------------------------------------===//
 
 static LogicalResult liftAt(Lifter &l, AtOp op) {
-  OpFoldResult index = l.scalar(op.getIndex());
-  if (std::optional<int64_t> known = getConstantIntValue(index))
-    index = l.b.getIndexAttr(*known);
+  OpFoldResult index = getAsOpFoldResult(l.scalar(op.getIndex()));
   l.define(op.getResult(), l.elementAt(l.lookup(op.getSource()), index));
   return success();
 }
@@ -36,7 +34,7 @@ static LogicalResult liftAt(Lifter &l, AtOp op) {
 static OpFoldResult only(Lifter &l, OperandRange given,
                          ArrayRef<int64_t> known) {
   if (!given.empty())
-    return l.scalar(given.front());
+    return getAsOpFoldResult(l.scalar(given.front()));
   return l.b.getIndexAttr(known.front());
 }
 
@@ -58,14 +56,10 @@ static void liftSlice(Lifter &l, SliceOp op) {
 }
 
 static void liftRepeat(Lifter &l, RepeatOp op) {
-  OpFoldResult count = op.getCount() ? OpFoldResult(l.scalar(op.getCount()))
-                                     : OpFoldResult(op.getTimesAttr());
-  if (std::optional<int64_t> known = getConstantIntValue(count))
-    count = l.b.getIndexAttr(*known);
-  // No axis is renamed to the new level: nothing varies with it.
-  l.define(
-      op.getResult(),
-      l.lookup(op.getSource()).listed(std::numeric_limits<Axis>::max(), count));
+  OpFoldResult count = op.getCount()
+                           ? getAsOpFoldResult(l.scalar(op.getCount()))
+                           : OpFoldResult(l.b.getIndexAttr(*op.getTimes()));
+  l.define(op.getResult(), l.lookup(op.getSource()).repeated(count));
 }
 
 //===----------------------------------------------------------------------===//
@@ -101,14 +95,11 @@ static FailureOr<SmallVector<OpFoldResult>> lengthsOf(Lifter &l, Access &a) {
 }
 
 /// The nearest index of a list.
-static Value clamped(OpBuilder &b, Location loc, Value index,
+static Value nearest(OpBuilder &b, Location loc, Value index,
                      OpFoldResult length) {
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   Value size = getValueOrCreateConstantIndexOp(b, loc, length);
-  Value last = arith::SubIOp::create(b, loc, size, one);
-  Value most = arith::MinSIOp::create(b, loc, index, last);
-  return arith::MaxSIOp::create(b, loc, most, zero);
+  return clamped(b, loc, index, arith::SubIOp::create(b, loc, size, one));
 }
 
 /// Where the source is read, at a point of the copy.
@@ -124,7 +115,7 @@ static SmallVector<Value> indicesAt(OpBuilder &b, Location loc, Access &a,
   SmallVector<Value> read = *affine::expandAffineMap(b, loc, a.map, dims);
   if (isa<ReadOp>(a.op))
     for (auto [index, length] : llvm::zip(read, a.source.lengths))
-      index = clamped(b, loc, index, length);
+      index = nearest(b, loc, index, length);
   SmallVector<Value> indices;
   for (Axis axis : a.source.axes) {
     if (!isLevel(axis))
@@ -132,7 +123,7 @@ static SmallVector<Value> indicesAt(OpBuilder &b, Location loc, Access &a,
     else if (levelOf(axis) < a.map.getNumResults())
       indices.push_back(read[levelOf(axis)]);
     else
-      indices.push_back(at(levelAxis(levelOf(axis) + shift)));
+      indices.push_back(at(deeper(axis, shift)));
   }
   llvm::append_range(indices, point.drop_front(a.axes.size()));
   return indices;
@@ -146,7 +137,7 @@ static Value readAt(OpBuilder &b, Location loc, Lifter &l, Access &a,
     return tensor::ExtractOp::create(b, loc, a.source.tensor, indices);
   std::optional<int64_t> dim = a.source.dimOf(levelAxis(0));
   Value index = indices[*dim];
-  indices[*dim] = clamped(b, loc, index, a.source.lengths[0]);
+  indices[*dim] = nearest(b, loc, index, a.source.lengths[0]);
   Value inside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, index,
                                        indices[*dim]);
   Value element = tensor::ExtractOp::create(b, loc, a.source.tensor, indices);
@@ -155,10 +146,7 @@ static Value readAt(OpBuilder &b, Location loc, Lifter &l, Access &a,
   int64_t levels = a.map.getNumDims();
   for (Axis axis : fill.axes)
     places.push_back(
-        point[llvm::find(a.axes, isLevel(axis)
-                                     ? levelAxis(levelOf(axis) + levels)
-                                     : axis) -
-              a.axes.begin()]);
+        point[llvm::find(a.axes, deeper(axis, levels)) - a.axes.begin()]);
   llvm::append_range(places, point.drop_front(a.axes.size()));
   Value other = tensor::ExtractOp::create(b, loc, fill.tensor, places);
   return arith::SelectOp::create(b, loc, inside, element, other);
@@ -169,14 +157,12 @@ static SmallVector<Axis> axesOf(Lifter &l, Access &a) {
   int64_t levels = a.map.getNumDims(), replaced = a.map.getNumResults();
   SmallVector<Axis> axes = llvm::map_to_vector(llvm::seq(levels), levelAxis);
   for (Axis axis : a.source.axes)
-    if (!isLevel(axis))
-      axes.push_back(axis);
-    else if (levelOf(axis) >= replaced)
-      axes.push_back(levelAxis(levelOf(axis) + levels - replaced));
+    if (!isLevel(axis) || levelOf(axis) >= replaced)
+      axes.push_back(deeper(axis, levels - replaced));
   if (!a.op.getFill())
     return axes;
   for (Axis axis : l.lookup(a.op.getFill()).axes) {
-    Axis own = isLevel(axis) ? levelAxis(levelOf(axis) + levels) : axis;
+    Axis own = deeper(axis, levels);
     if (!llvm::is_contained(axes, own))
       axes.push_back(own);
   }
@@ -187,7 +173,7 @@ static SmallVector<Axis> axesOf(Lifter &l, Access &a) {
 static void defineFill(Lifter &l, Access &a, ArrayRef<OpFoldResult> lengths) {
   int64_t levels = a.map.getNumDims();
   Lifted fill = l.lookup(a.op.getFill()).renamed([&](Axis axis) {
-    return isLevel(axis) ? levelAxis(levelOf(axis) + levels) : axis;
+    return deeper(axis, levels);
   });
   fill.lengths.assign(lengths.begin(), lengths.end());
   l.define(a.op->getResult(0), fill);
@@ -217,17 +203,13 @@ static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
   RankedTensorType leaf = leafOf(op->getResult(0).getType());
   Value into = l.empty(l.sizesOf(result, a.axes), leaf);
   int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
-  SmallVector<utils::IteratorType> parallel(rank,
-                                            utils::IteratorType::parallel);
-  auto copy = linalg::GenericOp::create(
-      l.b, into.getType(), ValueRange{}, into, l.b.getMultiDimIdentityMap(rank),
-      parallel, [&](OpBuilder &inner, Location loc, ValueRange) {
+  result.tensor =
+      l.parallel({}, {}, into, [&](OpBuilder &inner, Location loc, ValueRange) {
         SmallVector<Value> point;
         for (int64_t dim : llvm::seq(rank))
           point.push_back(linalg::IndexOp::create(inner, loc, dim));
-        linalg::YieldOp::create(inner, loc, readAt(inner, loc, l, a, point));
+        return readAt(inner, loc, l, a, point);
       });
-  result.tensor = copy.getResult(0);
   l.define(op->getResult(0), result);
   return success();
 }

@@ -103,9 +103,19 @@ static OpFoldResult stepOf(Lifter &l, scf::ForOp loop, OpFoldResult length,
   return arith::SubIOp::create(l.b, last, at).getResult();
 }
 
-FailureOr<SmallVector<Lifted>>
-tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
-                     ValueRange arrays, bool right, bool scans, Step step) {
+/// The next states, from those before and the elements of a step.
+static FailureOr<SmallVector<Lifted>> liftStep(Lifter &l, Block &body,
+                                               ArrayRef<Lifted> arguments) {
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
+    l.define(argument, value);
+  if (failed(l.lift(body)))
+    return failure();
+  return llvm::map_to_vector(body.getTerminator()->getOperands(),
+                             [&](Value value) { return l.lookup(value); });
+}
+
+LogicalResult tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
+                                   ValueRange arrays, bool right, bool scans) {
   OpFoldResult length = commonLength(l, arrays);
   SmallVector<Axis> around = l.loopsOf(op);
   SmallVector<State> states = llvm::map_to_vector(
@@ -123,12 +133,13 @@ tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
     OpBuilder::InsertionGuard guard(l.b);
     l.b.setInsertionPointToEnd(loop.getBody());
     OpFoldResult at = stepOf(l, loop, length, right);
-    SmallVector<Lifted> before, elements;
+    SmallVector<Lifted> arguments;
     for (auto [state, arg] : llvm::zip(states, loop.getRegionIterArgs()))
-      before.push_back(state.with(arg));
+      arguments.push_back(state.with(arg));
     for (Value array : arrays)
-      elements.push_back(l.elementAt(l.lookup(array), at));
-    FailureOr<SmallVector<Lifted>> next = step(before, elements);
+      arguments.push_back(l.elementAt(l.lookup(array), at));
+    FailureOr<SmallVector<Lifted>> next =
+        liftStep(l, op->getRegion(0).front(), arguments);
     if (failed(next))
       return failure();
     l.b.setLoc(op->getLoc());
@@ -143,39 +154,21 @@ tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
       value = castTo(l, value, arg.getType());
     scf::YieldOp::create(l.b, after);
   }
-  SmallVector<Lifted> results;
   for (auto [number, state] : llvm::enumerate(states)) {
     Lifted last = state.with(loop.getResult(number));
     if (scans) {
-      last = last.listed(/*loop=*/std::numeric_limits<Axis>::max(), length);
+      last = last.repeated(length);
       last.axes.insert(last.axes.begin(), levelAxis(0));
       last.tensor = loop.getResult(states.size() + number);
     }
-    results.push_back(last);
+    l.define(op->getResult(number), last);
   }
-  return results;
+  return success();
 }
 
 template <typename Op> static LogicalResult liftRecurrence(Lifter &l, Op op) {
-  auto step = [&](ArrayRef<Lifted> states,
-                  ArrayRef<Lifted> elements) -> FailureOr<SmallVector<Lifted>> {
-    for (auto [argument, state] : llvm::zip_equal(op.getStates(), states))
-      l.define(argument, state);
-    for (auto [argument, element] : llvm::zip_equal(op.getElements(), elements))
-      l.define(argument, element);
-    if (failed(l.lift(op.getBodyBlock())))
-      return failure();
-    return llvm::map_to_vector(op.getYield().getValues(),
-                               [&](Value value) { return l.lookup(value); });
-  };
-  FailureOr<SmallVector<Lifted>> results =
-      liftLoop(l, op, op.getInits(), op.getArrays(), op.getRight(),
-               std::is_same_v<Op, ScanOp>, step);
-  if (failed(results))
-    return failure();
-  for (auto [result, lifted] : llvm::zip_equal(op.getResults(), *results))
-    l.define(result, lifted);
-  return success();
+  return liftLoop(l, op, op.getInits(), op.getArrays(), op.getRight(),
+                  /*scans=*/std::is_same_v<Op, ScanOp>);
 }
 
 std::optional<LogicalResult> tilewright::liftComputeOp(Lifter &l,

@@ -6,32 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/UsedValues.h"
 #include "lib/Conversion/FractalToLinalg/Lifter.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tilewright;
 
-/// The maps around an op's operands.
-static SmallVector<Axis> around(Lifter &l, ValueRange operands) {
-  SmallVector<Lifted> read;
-  for (Value operand : operands)
-    if (l.isLifted(operand))
-      read.push_back(l.lookup(operand));
-  return Lifter::loopsOf(read);
-}
-
 /// What the op and its regions read from outside is now.
 static IRMapping currentOperands(Lifter &l, Operation *op) {
-  SetVector<Value> read(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), read);
   IRMapping now;
-  for (Value value : read)
+  for (Value value : getUsedValues(op))
     now.map(value,
             l.isLifted(value) ? l.lookup(value).tensor : l.scalar(value));
   return now;
@@ -53,18 +42,6 @@ static void cloneOp(Lifter &l, Operation *op) {
 // Structured and elementwise operations
 //===----------------------------------------------------------------------===//
 
-/// The map of an operand: its axes, then what it was, behind the new loops.
-static AffineMap liftedMap(Lifter &l, AffineMap map, ArrayRef<Axis> axes,
-                           ArrayRef<Axis> loops) {
-  SmallVector<AffineExpr> results;
-  for (Axis axis : axes)
-    results.push_back(
-        l.b.getAffineDimExpr(llvm::find(loops, axis) - loops.begin()));
-  llvm::append_range(results, map.shiftDims(loops.size()).getResults());
-  return AffineMap::get(map.getNumDims() + loops.size(), 0, results,
-                        l.b.getContext());
-}
-
 /// Where the result of a lifted op is made: as large as it is now.
 static Value liftedInit(Lifter &l, Value init, ArrayRef<Axis> loops) {
   const Lifted &given = l.lookup(init);
@@ -81,7 +58,7 @@ static Value liftedInit(Lifter &l, Value init, ArrayRef<Axis> loops) {
 }
 
 static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
-  SmallVector<Axis> loops = around(l, op->getOperands());
+  SmallVector<Axis> loops = l.loopsOf(op->getOperands());
   if (loops.empty())
     return cloneOp(l, op), success();
   SmallVector<AffineMap> maps;
@@ -90,17 +67,16 @@ static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
     AffineMap map = op.getMatchingIndexingMap(input);
     if (!l.isLifted(input->get())) { // a scalar
       inputs.push_back(l.scalar(input->get()));
-      maps.push_back(liftedMap(l, map, {}, loops));
+      maps.push_back(liftedMap(map, {}, loops));
       continue;
     }
     const Lifted &value = l.lookup(input->get());
     inputs.push_back(value.tensor);
-    maps.push_back(liftedMap(l, map, value.axes, loops));
+    maps.push_back(liftedMap(map, value.axes, loops));
   }
   for (OpOperand &init : op.getDpsInitsMutable()) {
     inits.push_back(liftedInit(l, init.get(), loops));
-    maps.push_back(
-        liftedMap(l, op.getMatchingIndexingMap(&init), loops, loops));
+    maps.push_back(liftedMap(op.getMatchingIndexingMap(&init), loops, loops));
   }
   SmallVector<utils::IteratorType> kinds(loops.size(),
                                          utils::IteratorType::parallel);
@@ -122,7 +98,7 @@ static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
 
 /// `arith` and `math` on tensors: a generic with the same op on elements.
 static LogicalResult liftElementwise(Lifter &l, Operation *op) {
-  SmallVector<Axis> loops = around(l, op->getOperands());
+  SmallVector<Axis> loops = l.loopsOf(op->getOperands());
   auto leaf = dyn_cast<RankedTensorType>(op->getResult(0).getType());
   if (!leaf || op->getNumResults() != 1)
     return op->emitOpError("is not an operation on leaves");
@@ -138,21 +114,18 @@ static LogicalResult liftElementwise(Lifter &l, Operation *op) {
     ArrayRef<Axis> axes;
     if (isTensor)
       axes = l.lookup(operand).axes;
-    maps.push_back(liftedMap(l, map, axes, loops));
+    maps.push_back(liftedMap(map, axes, loops));
   }
   Lifted shape = {{}, loops, {}};
   Value into = l.empty(l.sizesOf(shape, loops), leaf);
-  maps.push_back(l.b.getMultiDimIdentityMap(loops.size() + leaf.getRank()));
-  SmallVector<utils::IteratorType> parallel(maps.back().getNumDims(),
-                                            utils::IteratorType::parallel);
-  auto lifted = linalg::GenericOp::create(
-      l.b, into.getType(), inputs, into, maps, parallel,
-      [&](OpBuilder &inner, Location loc, ValueRange args) {
-        OperationState state(loc, op->getName(), args.drop_back(),
-                             leaf.getElementType(), op->getAttrs());
-        linalg::YieldOp::create(inner, loc, inner.create(state)->getResults());
-      });
-  l.define(op->getResult(0), {lifted.getResult(0), loops, {}});
+  Value lifted =
+      l.parallel(inputs, maps, into,
+                 [&](OpBuilder &inner, Location loc, ValueRange args) -> Value {
+                   OperationState state(loc, op->getName(), args,
+                                        leaf.getElementType(), op->getAttrs());
+                   return inner.create(state)->getResult(0);
+                 });
+  l.define(op->getResult(0), {lifted, loops, {}});
   return success();
 }
 
@@ -202,7 +175,7 @@ static void liftExtract(Lifter &l, tensor::ExtractSliceOp op) {
 }
 
 static void liftInsert(Lifter &l, tensor::InsertSliceOp op) {
-  SmallVector<Axis> loops = around(l, {op.getSource(), op.getDest()});
+  SmallVector<Axis> loops = l.loopsOf({op.getSource(), op.getDest()});
   Value source = l.aligned(l.lookup(op.getSource()), loops);
   Value dest = liftedInit(l, op.getDest(), loops);
   SmallVector<OpFoldResult> offsets, sizes, strides;
@@ -215,19 +188,14 @@ static void liftInsert(Lifter &l, tensor::InsertSliceOp op) {
 }
 
 static void liftConcat(Lifter &l, tensor::ConcatOp op) {
-  SmallVector<Axis> loops = around(l, op.getInputs());
+  SmallVector<Axis> loops = l.loopsOf(op.getInputs());
   Lifted shape = {{}, loops, {}};
-  Value whole = l.empty(l.sizesOf(shape, loops), op.getResultType());
-  int64_t dim = loops.size() + op.getDim(), start = 0;
-  int64_t rank = loops.size() + op.getResultType().getRank();
-  for (Value input : op.getInputs()) {
-    Value part = l.aligned(l.lookup(input), loops);
-    SmallVector<OpFoldResult> offsets, sizes, strides;
-    takeAll(l, part, rank, offsets, sizes, strides);
-    offsets[dim] = l.b.getIndexAttr(start);
-    whole = l.inserted(part, whole, offsets, sizes, strides);
-    start += cast<RankedTensorType>(input.getType()).getDimSize(op.getDim());
-  }
+  Value into = l.empty(l.sizesOf(shape, loops), op.getResultType());
+  SmallVector<Value> parts =
+      llvm::map_to_vector(op.getInputs(), [&](Value input) {
+        return l.aligned(l.lookup(input), loops);
+      });
+  Value whole = l.joined(parts, into, loops.size() + op.getDim());
   l.define(op.getResult(), {whole, loops, {}});
 }
 

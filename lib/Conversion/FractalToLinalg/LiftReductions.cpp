@@ -24,8 +24,6 @@ static Operation *combiner(ReduceOp op) {
   if (combine->getNumOperands() != 2 || combine->getNumResults() != 1 ||
       op.getYield().getValues().front() != combine->getResult(0))
     return nullptr;
-  if (auto generic = dyn_cast<linalg::LinalgOp>(combine))
-    return nullptr; // see scalarOf
   return OpTrait::hasElementwiseMappableTraits(combine) ? combine : nullptr;
 }
 
@@ -92,14 +90,14 @@ static void reduceAtOnce(Lifter &l, ReduceOp op, Operation *scalar) {
   auto generic = linalg::GenericOp::create(
       l.b, into.getType(), list.tensor, into, maps, kinds,
       [&](OpBuilder &inner, Location loc, ValueRange args) {
-        IRMapping sides;
-        sides.map(scalar->getOperand(leftFirst ? 0 : 1), args[1]);
-        sides.map(scalar->getOperand(leftFirst ? 1 : 0), args[0]);
-        OperationState state(loc, scalar->getName());
-        state.addOperands({sides.lookup(scalar->getOperand(0)),
-                           sides.lookup(scalar->getOperand(1))});
-        state.addTypes(getElementTypeOrSelf(scalar->getResult(0).getType()));
-        state.addAttributes(scalar->getAttrs());
+        // What was combined so far stands left of the next element.
+        SmallVector<Value> sides = {args[1], args[0]};
+        if (!leftFirst)
+          std::swap(sides[0], sides[1]);
+        OperationState state(
+            loc, scalar->getName(), sides,
+            getElementTypeOrSelf(scalar->getResult(0).getType()),
+            scalar->getAttrs());
         Operation *combined = inner.create(state);
         linalg::YieldOp::create(inner, loc, combined->getResults());
       });
@@ -116,23 +114,6 @@ LogicalResult tilewright::liftReduce(Lifter &l, ReduceOp op) {
     reduceAtOnce(l, op, scalar);
     return success();
   }
-  auto step = [&](ArrayRef<Lifted> states,
-                  ArrayRef<Lifted> elements) -> FailureOr<SmallVector<Lifted>> {
-    for (auto [argument, state] : llvm::zip_equal(op.getLefts(), states))
-      l.define(argument, state);
-    for (auto [argument, element] : llvm::zip_equal(op.getRights(), elements))
-      l.define(argument, element);
-    if (failed(l.lift(op.getBodyBlock())))
-      return failure();
-    return llvm::map_to_vector(op.getYield().getValues(),
-                               [&](Value value) { return l.lookup(value); });
-  };
-  FailureOr<SmallVector<Lifted>> results =
-      liftLoop(l, op, op.getInits(), op.getArrays(), /*right=*/false,
-               /*scans=*/false, step);
-  if (failed(results))
-    return failure();
-  for (auto [result, lifted] : llvm::zip_equal(op.getResults(), *results))
-    l.define(result, lifted);
-  return success();
+  return liftLoop(l, op, op.getInits(), op.getArrays(), /*right=*/false,
+                  /*scans=*/false);
 }

@@ -60,9 +60,7 @@ static Lifted merged(Lifter &l, Lifted list, Axis outer, Axis inner) {
     list.axes[dim] = levelAxis(1);
   }
   // What was level 1 or further is one level less.
-  Lifted result = list.renamed([](Axis axis) {
-    return isLevel(axis) ? levelAxis(levelOf(axis) - 1) : axis;
-  });
+  Lifted result = list.renamed([](Axis axis) { return deeper(axis, -1); });
   result.lengths.erase(result.lengths.begin());
   result.lengths.front() = product;
   return result;
@@ -73,9 +71,7 @@ static Lifted cut(Lifter &l, const Lifted &list, int64_t slowSize,
                   int64_t fastSize, bool slowIsOuter) {
   Axis slow = levelAxis(slowIsOuter ? 0 : 1),
        fast = levelAxis(slowIsOuter ? 1 : 0);
-  Lifted result = list.renamed([](Axis axis) {
-    return isLevel(axis) ? levelAxis(levelOf(axis) + 1) : axis;
-  });
+  Lifted result = list.renamed([](Axis axis) { return deeper(axis, 1); });
   result.lengths.front() = l.b.getIndexAttr(slowIsOuter ? slowSize : fastSize);
   result.lengths.insert(result.lengths.begin() + 1,
                         l.b.getIndexAttr(slowIsOuter ? fastSize : slowSize));
@@ -139,12 +135,10 @@ static void liftProduct(Lifter &l, ProductOp op) {
   Lifted lhs = l.lookup(op.getLhs()), rhs = l.lookup(op.getRhs());
   OpFoldResult rows = lhs.lengths.front(), columns = rhs.lengths.front();
   // Level 0 of the right list is level 1 of the mesh; neither is repeated.
-  Lifted lefts = lhs.renamed([](Axis axis) {
-    return isLevel(axis) && levelOf(axis) > 0 ? levelAxis(levelOf(axis) + 1)
-                                              : axis;
-  });
+  Lifted lefts = lhs.renamed(
+      [](Axis axis) { return axis == levelAxis(0) ? axis : deeper(axis, 1); });
   lefts.lengths.insert(lefts.lengths.begin() + 1, columns);
-  Lifted rights = rhs.listed(std::numeric_limits<Axis>::max(), rows);
+  Lifted rights = rhs.repeated(rows);
   l.define(op.getLefts(), lefts);
   l.define(op.getRights(), rights);
 }
@@ -169,16 +163,9 @@ static LogicalResult liftJoin(Lifter &l, JoinOp op) {
   Lifted result = {{}, axes, lists.front().lengths};
   result.lengths.front() = l.b.getIndexAttr(total);
   result.tensor = l.empty(l.sizesOf(result, axes), leafOf(op.getType()));
-  int64_t rank = cast<RankedTensorType>(result.tensor.getType()).getRank(),
-          start = 0;
-  for (const Lifted &list : lists) {
-    Value part = l.aligned(list, axes);
-    SmallVector<OpFoldResult> offsets, sizes, strides;
-    takeAll(l, part, rank, offsets, sizes, strides);
-    offsets.front() = l.b.getIndexAttr(start);
-    result.tensor = l.inserted(part, result.tensor, offsets, sizes, strides);
-    start += *getConstantIntValue(list.lengths.front());
-  }
+  SmallVector<Value> parts = llvm::map_to_vector(
+      lists, [&](const Lifted &list) { return l.aligned(list, axes); });
+  result.tensor = l.joined(parts, result.tensor, 0);
   l.define(op.getResult(), result);
   return success();
 }
@@ -192,24 +179,18 @@ Lifted tilewright::gathered(Lifter &l, const Lifted &list, Value indices,
     return result;
   Value into = l.empty(l.sizesOf(result, result.axes), leaf);
   int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
-  SmallVector<utils::IteratorType> parallel(rank,
-                                            utils::IteratorType::parallel);
-  AffineMap maps[] = {
-      AffineMap::get(rank, 0, l.b.getAffineDimExpr(*dim), l.b.getContext()),
-      l.b.getMultiDimIdentityMap(rank)};
-  auto copy = linalg::GenericOp::create(
-      l.b, into.getType(), indices, into, maps, parallel,
-      [&](OpBuilder &inner, Location loc, ValueRange args) {
+  AffineMap place =
+      AffineMap::get(rank, 0, l.b.getAffineDimExpr(*dim), l.b.getContext());
+  result.tensor = l.parallel(
+      indices, place, into,
+      [&](OpBuilder &inner, Location loc, ValueRange args) -> Value {
         SmallVector<Value> point;
         for (int64_t d : llvm::seq(rank))
           point.push_back(linalg::IndexOp::create(inner, loc, d));
         point[*dim] = arith::IndexCastOp::create(inner, loc,
                                                  inner.getIndexType(), args[0]);
-        Value element =
-            tensor::ExtractOp::create(inner, loc, list.tensor, point);
-        linalg::YieldOp::create(inner, loc, element);
+        return tensor::ExtractOp::create(inner, loc, list.tensor, point);
       });
-  result.tensor = copy.getResult(0);
   return result;
 }
 

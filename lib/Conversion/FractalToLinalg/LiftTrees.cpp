@@ -69,8 +69,8 @@ private:
 LogicalResult TreeLowering::prepare() {
   for (Value table : {op.getChildren(), op.getLevels(), op.getRoots()})
     if (!l.lookup(table).loops().empty())
-      return op.emitOpError("has trees that differ between elements of a list "
-                            "around it, which has no lowering yet");
+      return unsupported(op) << "has trees that differ between elements of a "
+                                "list around it, which has no lowering yet";
   count = op.getChildren().getType().getDimSize(0);
   if (count < 1)
     return op.emitOpError("needs a known number of nodes, at least one");
@@ -95,8 +95,7 @@ LogicalResult TreeLowering::prepare() {
 
 /// The value, or the nearer end of [0, last].
 Value TreeLowering::within(Value value, int64_t last) {
-  Value least = arith::MaxSIOp::create(b, value, constant(0));
-  return arith::MinSIOp::create(b, least, constant(last));
+  return clamped(b, b.getLoc(), value, constant(last));
 }
 
 /// The first node of a level.
@@ -129,20 +128,13 @@ Value TreeLowering::bounded(
   Type element = type.getElementType();
   Value into = l.empty(tensor::getMixedSize(b, b.getLoc(), numbers, 0),
                        RankedTensorType::get({}, element));
-  AffineMap maps[] = {b.getMultiDimIdentityMap(1), b.getMultiDimIdentityMap(1)};
-  auto made = linalg::GenericOp::create(
-      b, into.getType(), numbers, into, maps, utils::IteratorType::parallel,
-      [&](OpBuilder &inner, Location loc, ValueRange args) {
-        Value zero =
-            arith::ConstantOp::create(inner, loc, inner.getZeroAttr(element));
-        Value high = arith::ConstantOp::create(
-            inner, loc, inner.getIntegerAttr(element, last));
-        Value number = make(inner, loc, args.front());
-        Value least = arith::MaxSIOp::create(inner, loc, number, zero);
-        Value most = arith::MinSIOp::create(inner, loc, least, high);
-        linalg::YieldOp::create(inner, loc, most);
-      });
-  return made.getResult(0);
+  return l.parallel(numbers, b.getMultiDimIdentityMap(1), into,
+                    [&](OpBuilder &inner, Location loc, ValueRange args) {
+                      Value number = make(inner, loc, args.front());
+                      Value high = arith::ConstantOp::create(
+                          inner, loc, inner.getIntegerAttr(element, last));
+                      return clamped(inner, loc, number, high);
+                    });
 }
 
 /// Which node each lane is for: those from `first` on, before `end`.
@@ -151,17 +143,13 @@ Value TreeLowering::nodesOfLanes(Value first, Value end) {
   Value last = within(arith::SubIOp::create(b, end, constant(1)), count - 1);
   Value into = l.empty(OpFoldResult(b.getIndexAttr(lanes)),
                        RankedTensorType::get({}, number));
-  auto made = linalg::GenericOp::create(
-      b, into.getType(), ValueRange(), into, b.getMultiDimIdentityMap(1),
-      utils::IteratorType::parallel,
-      [&](OpBuilder &inner, Location loc, ValueRange) {
-        Value i = linalg::IndexOp::create(inner, loc, 0);
-        Value at = arith::AddIOp::create(inner, loc, first, i);
-        at = arith::MinSIOp::create(inner, loc, at, last);
-        Value node = arith::IndexCastOp::create(inner, loc, number, at);
-        linalg::YieldOp::create(inner, loc, node);
-      });
-  return made.getResult(0);
+  return l.parallel({}, {}, into,
+                    [&](OpBuilder &inner, Location loc, ValueRange) -> Value {
+                      Value i = linalg::IndexOp::create(inner, loc, 0);
+                      Value at = arith::AddIOp::create(inner, loc, first, i);
+                      at = arith::MinSIOp::create(inner, loc, at, last);
+                      return arith::IndexCastOp::create(inner, loc, number, at);
+                    });
 }
 
 //===----------------------------------------------------------------------===//

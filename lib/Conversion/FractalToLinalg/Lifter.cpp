@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/FractalToLinalg/Lifter.h"
+#include "lib/Analysis/UsedValues.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -63,22 +64,21 @@ Lifted Lifted::renamed(function_ref<Axis(Axis)> rename) const {
 
 Lifted Lifted::entered(Axis loop) const {
   Lifted element = renamed([&](Axis axis) {
-    if (axis == levelAxis(0))
-      return loop;
-    return isLevel(axis) ? levelAxis(levelOf(axis) - 1) : axis;
+    return axis == levelAxis(0) ? loop : deeper(axis, -1);
   });
   element.lengths.erase(element.lengths.begin());
   return element;
 }
 
 Lifted Lifted::listed(Axis loop, OpFoldResult length) const {
-  Lifted list = renamed([&](Axis axis) {
-    if (axis == loop)
-      return levelAxis(0);
-    return isLevel(axis) ? levelAxis(levelOf(axis) + 1) : axis;
-  });
+  Lifted list = renamed(
+      [&](Axis axis) { return axis == loop ? levelAxis(0) : deeper(axis, 1); });
   list.lengths.insert(list.lengths.begin(), length);
   return list;
+}
+
+Lifted Lifted::repeated(OpFoldResult length) const {
+  return listed(/*loop=*/std::numeric_limits<Axis>::max(), length);
 }
 
 SmallVector<Axis> Lifted::loops() const {
@@ -126,14 +126,16 @@ SmallVector<Axis> Lifter::loopsOf(ArrayRef<Lifted> values) {
   return found.takeVector();
 }
 
+SmallVector<Axis> Lifter::loopsOf(ValueRange read) const {
+  SmallVector<Lifted> lifted;
+  for (Value value : read)
+    if (isLifted(value))
+      lifted.push_back(lookup(value));
+  return loopsOf(lifted);
+}
+
 SmallVector<Axis> Lifter::loopsOf(Operation *op) const {
-  SmallVector<Lifted> read;
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (isLifted(operand))
-        read.push_back(lookup(operand));
-  });
-  return loopsOf(read);
+  return loopsOf(getUsedValues(op).takeVector());
 }
 
 Value Lifter::empty(ArrayRef<OpFoldResult> sizes, RankedTensorType leaf) {
@@ -149,26 +151,61 @@ Value Lifter::aligned(const Lifted &value, ArrayRef<Axis> axes) {
   auto type = cast<RankedTensorType>(value.tensor.getType());
   auto leaf = RankedTensorType::get(
       type.getShape().drop_front(value.axes.size()), type.getElementType());
-  int64_t rank = axes.size() + leaf.getRank();
-  SmallVector<AffineExpr> read;
-  for (Axis axis : value.axes) {
-    const auto *place = llvm::find(axes, axis);
-    assert(place != axes.end() && "an axis that would be lost");
-    read.push_back(b.getAffineDimExpr(place - axes.begin()));
-  }
-  for (int64_t dim : llvm::seq<int64_t>(axes.size(), rank))
-    read.push_back(b.getAffineDimExpr(dim));
-  AffineMap maps[] = {AffineMap::get(rank, 0, read, b.getContext()),
-                      b.getMultiDimIdentityMap(rank)};
-  SmallVector<utils::IteratorType> parallel(rank,
-                                            utils::IteratorType::parallel);
-  Value into = empty(sizesOf(value, axes), leaf);
-  auto copy = linalg::GenericOp::create(
-      b, into.getType(), value.tensor, into, maps, parallel,
-      [](OpBuilder &inner, Location loc, ValueRange args) {
-        linalg::YieldOp::create(inner, loc, args.front());
+  AffineMap read =
+      liftedMap(b.getMultiDimIdentityMap(leaf.getRank()), value.axes, axes);
+  return parallel(
+      value.tensor, read, empty(sizesOf(value, axes), leaf),
+      [](OpBuilder &, Location, ValueRange args) { return args.front(); });
+}
+
+Value Lifter::parallel(
+    ValueRange inputs, ArrayRef<AffineMap> maps, Value into,
+    function_ref<Value(OpBuilder &, Location, ValueRange)> element) {
+  int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
+  SmallVector<AffineMap> all(maps);
+  all.push_back(b.getMultiDimIdentityMap(rank));
+  SmallVector<utils::IteratorType> kinds(rank, utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      b, into.getType(), inputs, into, all, kinds,
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
+        Value made = element(inner, loc, args.drop_back());
+        linalg::YieldOp::create(inner, loc, made);
       });
-  return copy.getResult(0);
+  return generic.getResult(0);
+}
+
+AffineMap tilewright::liftedMap(AffineMap map, ArrayRef<Axis> axes,
+                                ArrayRef<Axis> loops) {
+  MLIRContext *context = map.getContext();
+  SmallVector<AffineExpr> results;
+  for (Axis axis : axes) {
+    const auto *place = llvm::find(loops, axis);
+    assert(place != loops.end() && "an axis that would be lost");
+    results.push_back(getAffineDimExpr(place - loops.begin(), context));
+  }
+  llvm::append_range(results, map.shiftDims(loops.size()).getResults());
+  return AffineMap::get(map.getNumDims() + loops.size(), 0, results, context);
+}
+
+Value tilewright::clamped(OpBuilder &b, Location loc, Value number,
+                          Value last) {
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(number.getType()));
+  Value least = arith::MaxSIOp::create(b, loc, number, zero);
+  return arith::MinSIOp::create(b, loc, least, last);
+}
+
+Value Lifter::joined(ValueRange parts, Value into, int64_t dim) {
+  int64_t start = 0;
+  for (Value part : parts) {
+    auto type = cast<RankedTensorType>(part.getType());
+    SmallVector<OpFoldResult> offsets, sizes, strides;
+    takeAll(*this, part, type.getRank(), offsets, sizes, strides);
+    offsets[dim] = b.getIndexAttr(start);
+    into = inserted(part, into, offsets, sizes, strides);
+    start += type.getDimSize(dim);
+  }
+  return into;
 }
 
 Value Lifter::sliceOf(RankedTensorType type, Value tensor,

@@ -23,6 +23,10 @@ using Axis = int64_t;
 inline Axis levelAxis(int64_t level) { return -1 - level; }
 inline bool isLevel(Axis axis) { return axis < 0; }
 inline int64_t levelOf(Axis axis) { return -1 - axis; }
+/// The same level where `levels` more stand in front of it; a map as it is.
+inline Axis deeper(Axis axis, int64_t levels) {
+  return isLevel(axis) ? axis - levels : axis;
+}
 
 /// A value of the program, for all elements of the maps around it. Maps that it
 /// does not vary with have no axis, and levels that only repeat elements
@@ -40,6 +44,8 @@ struct Lifted {
   Lifted entered(Axis loop) const;
   /// The list of such elements.
   Lifted listed(Axis loop, mlir::OpFoldResult length) const;
+  /// A list of so many of it: nothing varies with the new level.
+  Lifted repeated(mlir::OpFoldResult length) const;
   /// The same with axes renamed.
   Lifted renamed(llvm::function_ref<Axis(Axis)> rename) const;
   /// The axes that are maps.
@@ -78,12 +84,22 @@ public:
   /// Maps that one of the values varies with, in the order of the value with
   /// the most.
   static llvm::SmallVector<Axis> loopsOf(llvm::ArrayRef<Lifted> values);
+  /// The same of those of the program's values that are tensors or arrays.
+  llvm::SmallVector<Axis> loopsOf(mlir::ValueRange read) const;
   /// Maps that anything varies with that an op or its region reads.
   llvm::SmallVector<Axis> loopsOf(mlir::Operation *op) const;
 
   /// The tensor with exactly these axes in front, repeated along those that
   /// the value lacks.
   mlir::Value aligned(const Lifted &value, llvm::ArrayRef<Axis> axes);
+  /// Each element of `into` from elements of the inputs, all at once; the map
+  /// of the result is the identity.
+  mlir::Value
+  parallel(mlir::ValueRange inputs, llvm::ArrayRef<mlir::AffineMap> maps,
+           mlir::Value into,
+           llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location,
+                                          mlir::ValueRange)>
+               element);
   /// A tensor of these sizes, then those of the leaf.
   mlir::Value empty(llvm::ArrayRef<mlir::OpFoldResult> sizes,
                     mlir::RankedTensorType leaf);
@@ -93,6 +109,8 @@ public:
                       llvm::ArrayRef<mlir::OpFoldResult> offsets,
                       llvm::ArrayRef<mlir::OpFoldResult> sizes,
                       llvm::ArrayRef<mlir::OpFoldResult> strides);
+  /// Parts side by side along a dimension, written into a tensor.
+  mlir::Value joined(mlir::ValueRange parts, mlir::Value into, int64_t dim);
   /// A tensor with a part written, the tensor itself if the part is empty.
   mlir::Value inserted(mlir::Value part, mlir::Value tensor,
                        llvm::ArrayRef<mlir::OpFoldResult> offsets,
@@ -145,6 +163,14 @@ Lifter::reshaped(mlir::RankedTensorType type, mlir::Value tensor,
   return Op::create(b, type, tensor, groups);
 }
 
+/// The map of an operand with these axes, among loops that stand in front of
+/// those that `map` was for.
+mlir::AffineMap liftedMap(mlir::AffineMap map, llvm::ArrayRef<Axis> axes,
+                          llvm::ArrayRef<Axis> loops);
+/// A number, or the nearer end of [0, last], which is of its type.
+mlir::Value clamped(mlir::OpBuilder &b, mlir::Location loc, mlir::Value number,
+                    mlir::Value last);
+
 /// For each kind of op: whether it is one, and if so whether it was lowered.
 std::optional<llvm::LogicalResult> liftComputeOp(Lifter &l,
                                                  mlir::Operation *op);
@@ -160,15 +186,12 @@ llvm::LogicalResult liftRecurse(Lifter &l, fractal::RecurseOp op);
 Lifted gathered(Lifter &l, const Lifted &list, mlir::Value indices,
                 mlir::RankedTensorType leaf);
 
-/// The next states, from states and elements.
-using Step = llvm::function_ref<llvm::FailureOr<llvm::SmallVector<Lifted>>(
-    llvm::ArrayRef<Lifted> states, llvm::ArrayRef<Lifted> elements)>;
-
-/// A loop in which states go through lists; their last values, or with `scans`
+/// A loop in which states go through lists, by the op's body, whose arguments
+/// are states, then elements. The results are the last states, or with `scans`
 /// the lists of all of them.
-llvm::FailureOr<llvm::SmallVector<Lifted>>
-liftLoop(Lifter &l, mlir::Operation *op, mlir::ValueRange inits,
-         mlir::ValueRange arrays, bool right, bool scans, Step step);
+llvm::LogicalResult liftLoop(Lifter &l, mlir::Operation *op,
+                             mlir::ValueRange inits, mlir::ValueRange arrays,
+                             bool right, bool scans);
 
 } // namespace tilewright
 

@@ -6,30 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Fractal/GraphBuilder.h"
 
 #include "dialects/Tile/TileDecisions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tilewright;
 using namespace tilewright::fractal;
 
-/// Values that an op or its regions read from outside of it.
-static SetVector<Value> readBy(Operation *op) {
-  SetVector<Value> values(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), values);
-  return values;
-}
-
 /// Whether a value is the same in each run: made of constants alone.
 static bool isConstant(Value value) {
   Operation *op = value.getDefiningOp();
   return op && !isa_and_present<FractalDialect>(op->getDialect()) &&
-         isMemoryEffectFree(op) && llvm::all_of(readBy(op), isConstant);
+         isMemoryEffectFree(op) && llvm::all_of(getUsedValues(op), isConstant);
 }
 
 bool tilewright::fractal::isInlined(Operation *op) {
@@ -189,7 +182,7 @@ LogicalResult GraphBuilder::addBlock(ArrayRef<Operation *> ops,
 LogicalResult GraphBuilder::collect(Draft &draft, Operation *op) {
   if (draft.ops.contains(op))
     return success();
-  for (Value value : readBy(op)) {
+  for (Value value : getUsedValues(op)) {
     Operation *maker = value.getDefiningOp();
     if (maker && draft.ops.contains(maker))
       continue;

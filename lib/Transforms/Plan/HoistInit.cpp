@@ -8,6 +8,7 @@
 
 #include "dialects/SparseTile/SparseTile.h"
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Plan/Passes.h"
 #include "lib/Transforms/Plan/Weights.h"
 
@@ -57,13 +58,9 @@ static bool isKnown(Value value, llvm::DenseMap<Value, bool> &memo) {
                 (type && type.hasStaticShape() &&
                  (isa<linalg::LinalgOp, linalg::PackOp>(op) || isPacking(op) ||
                   isa<tensor::TensorDialect>(op->getDialect()))));
-  if (known && !isConstant) {
-    SetVector<Value> captured;
-    getUsedValuesDefinedAbove(op->getRegions(), captured);
-    known = llvm::all_of(op->getOperands(),
-                         [&](Value v) { return isKnown(v, memo); }) &&
-            llvm::all_of(captured, [&](Value v) { return isKnown(v, memo); });
-  }
+  if (known && !isConstant)
+    known = llvm::all_of(getUsedValues(op),
+                         [&](Value v) { return isKnown(v, memo); });
   return memo[value] = known;
 }
 
@@ -78,12 +75,8 @@ static bool hasWeight(Value value, llvm::DenseMap<Value, bool> &memo) {
   bool found =
       isa<ml_program::GlobalLoadConstOp>(op) ||
       (matchPattern(value, m_Constant(&elements)) && !elements.isSplat());
-  SetVector<Value> captured;
-  getUsedValuesDefinedAbove(op->getRegions(), captured);
-  found = found ||
-          llvm::any_of(op->getOperands(),
-                       [&](Value v) { return hasWeight(v, memo); }) ||
-          llvm::any_of(captured, [&](Value v) { return hasWeight(v, memo); });
+  found = found || llvm::any_of(getUsedValues(op),
+                                [&](Value v) { return hasWeight(v, memo); });
   return memo[value] = found;
 }
 
@@ -195,11 +188,7 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
     if (Value known = mapping.lookupOrNull(value))
       return known;
     Operation *op = value.getDefiningOp();
-    SetVector<Value> captured;
-    getUsedValuesDefinedAbove(op->getRegions(), captured);
-    for (Value operand : op->getOperands())
-      cloneInto(builder, operand, mapping);
-    for (Value operand : captured)
+    for (Value operand : getUsedValues(op))
       cloneInto(builder, operand, mapping);
     return builder.clone(*op, mapping)
         ->getResult(cast<OpResult>(value).getResultNumber());

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Programs/Passes.h"
 #include "lib/Transforms/Programs/Stretch.h"
 
@@ -126,7 +127,7 @@ private:
 
   /// Copies a marked operation, and before it what it needs.
   void fill(Operation *op) {
-    for (Value value : Stretch::usedBy(op))
+    for (Value value : getUsedValues(op))
       make(value);
     b.clone(*op, mapping)->removeAttr(tile::decisions::kBlocks);
   }

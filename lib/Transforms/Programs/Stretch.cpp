@@ -8,10 +8,10 @@
 
 #include "lib/Transforms/Programs/Stretch.h"
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Programs/Passes.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -56,12 +56,6 @@ void Stretch::eraseUnused() {
       op->erase();
       op = nullptr;
     }
-}
-
-llvm::SetVector<Value> Stretch::usedBy(Operation *op) {
-  llvm::SetVector<Value> used(op->operand_begin(), op->operand_end());
-  getUsedValuesDefinedAbove(op->getRegions(), used);
-  return used;
 }
 
 bool Stretch::isView(Operation *op) {
@@ -111,7 +105,7 @@ static void hoistBuffers(Operation *op) {
 LogicalResult Stretch::findArguments() {
   llvm::for_each(ops, hoistBuffers);
   for (Operation *op : ops)
-    for (Value value : usedBy(op))
+    for (Value value : getUsedValues(op))
       if (failed(need(value)))
         return failure();
   return success();

@@ -31,8 +31,6 @@ struct Stretch {
   mlir::LogicalResult findArguments();
   /// Erases what stands between its operations, for them alone.
   void eraseUnused();
-  /// Operands, and what the regions take from outside.
-  static llvm::SetVector<mlir::Value> usedBy(mlir::Operation *op);
   static bool isView(mlir::Operation *op);
 
 private:

@@ -7,12 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Recurrences/ListBuilder.h"
 #include "lib/Transforms/Recurrences/Passes.h"
 #include "lib/Transforms/Recurrences/RecurrencePair.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_SKEWRECURRENCES
@@ -62,10 +62,8 @@ private:
 
 /// Values of the outer body that the inner scan reads become lists.
 LogicalResult Skew::listRows() {
-  SetVector<Value> read(p.inner->operand_begin(), p.inner->operand_end());
-  getUsedValuesDefinedAbove(p.inner->getRegions(), read);
   SmallVector<Value> made;
-  for (Value value : read) {
+  for (Value value : getUsedValues(p.inner)) {
     if (value.getParentBlock() != &body() ||
         llvm::is_contained(p.states, value))
       continue;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Recurrences/ListBuilder.h"
 #include "lib/Transforms/Recurrences/Passes.h"
 
@@ -31,17 +32,6 @@ static bool holdsContraction(Operation *op) {
       .wasInterrupted();
 }
 
-/// Values that an op or its regions read from outside of it.
-static SetVector<Value> readBy(Operation *op) {
-  SetVector<Value> values;
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (!op->isAncestor(operand.getParentBlock()->getParentOp()))
-        values.insert(operand);
-  });
-  return values;
-}
-
 /// Adds what follows from values of the set in a body, and in those of maps in
 /// it.
 static void addDependent(Block &body, DenseSet<Value> &states) {
@@ -59,7 +49,7 @@ static void addDependent(Block &body, DenseSet<Value> &states) {
       continue;
     }
     bool depends = !isMemoryEffectFree(&op);
-    for (Value value : readBy(&op))
+    for (Value value : getUsedValues(&op))
       depends |= states.contains(value);
     if (depends)
       states.insert_range(op.getResults());
@@ -72,7 +62,7 @@ static SetVector<Operation *> independent(Block &body,
   SetVector<Operation *> found;
   for (Operation &op : body.without_terminator()) {
     bool depends = !isMemoryEffectFree(&op);
-    for (Value value : readBy(&op)) {
+    for (Value value : getUsedValues(&op)) {
       depends |= states.contains(value);
       Operation *maker = value.getDefiningOp();
       depends |= maker && maker->getBlock() == &body && !found.contains(maker);
@@ -91,7 +81,8 @@ static SetVector<Operation *> worthMoving(Block &body,
   for (BlockArgument argument : body.getArguments())
     varying.insert(argument);
   for (Operation *op : free)
-    if (llvm::any_of(readBy(op), [&](Value v) { return varying.contains(v); }))
+    if (llvm::any_of(getUsedValues(op),
+                     [&](Value v) { return varying.contains(v); }))
       varying.insert_range(op->getResults());
   for (Operation *op : llvm::reverse(free)) {
     bool used = llvm::any_of(op->getUsers(), [&](Operation *user) {
@@ -182,8 +173,9 @@ template <typename Op> static void split(Op op, const DenseSet<Value> &states) {
 static void splitMaps(Block &body, const DenseSet<Value> &states) {
   SmallVector<MapOp> maps(body.getOps<MapOp>());
   for (MapOp map : maps) {
-    bool depends = llvm::any_of(
-        readBy(map), [&](Value value) { return states.contains(value); });
+    bool depends = llvm::any_of(getUsedValues(map), [&](Value value) {
+      return states.contains(value);
+    });
     if (!depends)
       continue;
     splitMaps(map.getBodyBlock(), states);

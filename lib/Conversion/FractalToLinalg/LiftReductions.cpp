@@ -24,6 +24,10 @@ static Operation *combiner(ReduceOp op) {
   if (combine->getNumOperands() != 2 || combine->getNumResults() != 1 ||
       op.getYield().getValues().front() != combine->getResult(0))
     return nullptr;
+  Value left = op.getLefts()[0], right = op.getRights()[0];
+  for (Value side : {left, right})
+    if (!llvm::is_contained(combine->getOperands(), side))
+      return nullptr;
   return OpTrait::hasElementwiseMappableTraits(combine) ? combine : nullptr;
 }
 

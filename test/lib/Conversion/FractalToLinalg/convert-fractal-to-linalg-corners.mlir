@@ -95,3 +95,19 @@ func.func @one_step(%xss: !fractal.array<[1, 4, 1] of tensor<17xf32>>, %init: te
   }
   return %r : !fractal.array<[1, 4] of tensor<17xf32>>
 }
+
+// -----
+
+!list = !fractal.array<[4] of tensor<8xf32>>
+
+// The first element: it does not combine both sides, so that it is no reduction loop of that operation.
+// CHECK-LABEL: @first(
+// CHECK: scf.for
+// CHECK: arith.maximumf %[[LEFT:.*]], %[[LEFT]]
+func.func @first(%xs: !list, %init: tensor<8xf32>) -> tensor<8xf32> {
+  %r = fractal.reduce (%a, %b = %xs) init (%init) : (!list, tensor<8xf32>) -> tensor<8xf32> {
+    %m = arith.maximumf %a, %a : tensor<8xf32>
+    fractal.yield %m : tensor<8xf32>
+  }
+  return %r : tensor<8xf32>
+}

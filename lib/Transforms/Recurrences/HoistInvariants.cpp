@@ -58,12 +58,17 @@ struct HoistInvariants
     : tilewright::impl::HoistInvariantsBase<HoistInvariants> {
   void runOnOperation() override {
     // Inner bodies first: what leaves them may leave outer ones, too.
-    getOperation()->walk([](Operation *op) {
-      if (isa<MapOp, ScanOp, FoldOp, ReduceOp, FilterOp>(op))
-        hoist(op);
+    bool hasLists = false;
+    getOperation()->walk([&](Operation *op) {
+      if (!isa<MapOp, ScanOp, FoldOp, ReduceOp, FilterOp>(op))
+        return;
+      hasLists = true;
+      hoist(op);
       if (auto map = dyn_cast<MapOp>(op))
         repeatInvariants(map);
     });
+    if (!hasLists)
+      return;
     // What nobody reads any more must not look like a reader of a state.
     IRRewriter rewriter(&getContext());
     (void)runRegionDCE(rewriter, getOperation()->getRegions());

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import remark
+from tilewright.ir.structure import blocks
 from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
@@ -63,26 +63,17 @@ class PlanWavefronts(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Visit pairs, outer ones first."""
-        for pair in _pairs(op):
-            device = device_of(op, self.name)
-            _decide(pair, device)
-
-
-def _pairs(op: ir.Operation) -> Iterator[ir.Operation]:
-    """Recurrences that `tile.pair` stands on, but none within one that becomes a wavefront."""
-    for region in op.regions:
-        for block in region.blocks:
+        for block in blocks(op):
             for view in block.operations:
-                inner = view.operation
-                if decisions.PAIR.on(inner):
-                    yield inner
-                if not decisions.WAVEFRONT.on(inner):
-                    yield from _pairs(inner)
+                if decisions.PAIR.on(view.operation):
+                    _decide(view.operation, device_of(op, self.name))
 
 
 def _decide(pair: ir.Operation, device: Device) -> None:
     rows, columns = decisions.PAIR.read(pair)
     decisions.PAIR.drop(pair)
+    if _is_in_wavefront(pair):
+        return
     body = pair.regions[0].blocks[0].operations
     scan = body[len(body) - 2].operation  # what tile-find-pairs found stands before the yield
     work = work_of(scan)
@@ -95,3 +86,10 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     order = f"run as {rows + columns - 1} diagonals" if diagonals else "stay row by row"
     times = f"{one * 1e6:.0f} us row by row, {other * 1e6:.0f} us along diagonals"
     remark(pair, f"{rows} x {columns} points of a recurrence {order}: predicted are {times}")
+
+
+def _is_in_wavefront(op: ir.Operation) -> bool:
+    above = op.parent
+    while above is not None and not decisions.WAVEFRONT.on(above):
+        above = above.operation.parent
+    return above is not None

@@ -5,14 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass, field
 from math import prod
 
+from tilewright.ir.structure import captured
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.fractal import ArrayType
 from tilewright.plan.cost.recurrence import Work
 
 _LOOPS = ("fractal.map", "fractal.scan", "fractal.fold", "fractal.reduce", "fractal.filter")
+_STATE, _POINT = -1, -2
+_NOTHING: frozenset[int] = frozenset()
 
 
 def work_of(scan: ir.Operation) -> Work:
@@ -22,64 +25,86 @@ def work_of(scan: ir.Operation) -> Work:
         scan: `fractal.scan`, in the body of the recurrence whose states go through it.
     """
     block = scan.regions[0].blocks[0]
-    states = len(block.arguments) - sum(isinstance(v.type, ArrayType) for v in _lists(scan))
-    stateful = _varying(block, list(block.arguments)[:states])
-    varying = _varying(block, list(block.arguments))
+    lists = sum(isinstance(value.type, ArrayType) for value in _lists(scan))
+    body = _Body()
+    for number, argument in enumerate(block.arguments):
+        body.sources[argument] = frozenset((_STATE if number < len(block.arguments) - lists else _POINT,))
+    body.visit(block, 1)
     around = _repeats(scan.parent)
     recurrent = projected = weights = all_weights = 0
-    for op, times in _products(block, 1):
+    for op, times in body.products:
         multiply_adds = prod(_sizes(op)) * times * around
-        held = sum(_bytes(value) for value in list(op.operands)[:2] if value not in varying)
+        held = sum(map(body.weight_bytes, list(op.operands)[:2]))
         all_weights += held
-        if any(value in stateful for value in op.operands):
+        if any(_STATE in body.of(value) for value in op.operands):
             recurrent, weights = recurrent + multiply_adds, weights + held
         else:
             projected += multiply_adds
     return Work(recurrent, projected, weights, all_weights)
 
 
+@dataclass
+class _Body:
+    """What the values of a body follow from, and its products.
+
+    Attributes:
+        sources: of a value, numbers of the loops in the body whose elements it follows from, `_STATE` and `_POINT`.
+        lengths: of the loops.
+        products: contractions, and how often each runs.
+    """
+
+    sources: dict[ir.Value, frozenset[int]] = field(default_factory=dict)
+    lengths: list[int] = field(default_factory=list)
+    products: list[tuple[ir.Operation, int]] = field(default_factory=list)
+
+    def of(self, value: ir.Value) -> frozenset[int]:
+        """What a value follows from; nothing for one from outside."""
+        return self.sources.get(value, _NOTHING)
+
+    def weight_bytes(self, value: ir.Value) -> int:
+        """Bytes of an operand that no point of the domain changes, for all loops that it varies with; 0 for others."""
+        sources = self.of(value)
+        if sources & {_STATE, _POINT}:
+            return 0
+        return _bytes(value) * prod(self.lengths[loop] for loop in sources)
+
+    def visit(self, block: ir.Block, times: int) -> None:
+        """Go through a block that runs so often."""
+        for view in block.operations:
+            op = view.operation
+            if op.name in _LOOPS:
+                self._enter(op, times)
+                continue
+            if op.name == "linalg.matmul" or _is_contraction(op):
+                self.products.append((op, times))
+            self._define(op, self._read(op))
+
+    def _enter(self, op: ir.Operation, times: int) -> None:
+        """A map's elements follow from its lists one by one; arguments of other loops from all that is read."""
+        loop, length = len(self.lengths), _length(op)
+        self.lengths.append(length)
+        inner = op.regions[0].blocks[0]
+        read = self._read(op)
+        each = [self.of(v) for v in op.operands] if op.name == "fractal.map" else [read] * len(inner.arguments)
+        for argument, found in zip(inner.arguments, each, strict=True):
+            self.sources[argument] = found | {loop}
+        self.visit(inner, times * length)
+        ends = inner.operations[len(inner.operations) - 1].operands
+        yielded = [self.of(value) - {loop} for value in ends]
+        for number, result in enumerate(op.results):
+            self.sources[result] = yielded[number] if op.name == "fractal.map" else read
+
+    def _read(self, op: ir.Operation) -> frozenset[int]:
+        return _NOTHING.union(*map(self.of, [*op.operands, *captured(op)]))
+
+    def _define(self, op: ir.Operation, found: frozenset[int]) -> None:
+        for result in op.results:
+            self.sources[result] = found
+
+
 def _lists(scan: ir.Operation) -> list[ir.Value]:
     inits, _ = ir.DenseI32ArrayAttr(scan.attributes["operandSegmentSizes"])
     return list(scan.operands)[inits:]
-
-
-def _varying(block: ir.Block, roots: list[ir.Value]) -> set[ir.Value]:
-    """Values that follow from the roots."""
-    found: set[ir.Value] = set(roots)
-    for op in _walk(block):
-        if any(value in found for value in _read(op)):
-            found.update(op.results)
-            for region in op.regions:
-                for inner in region.blocks:
-                    found.update(inner.arguments)
-    return found
-
-
-def _walk(block: ir.Block) -> Iterator[ir.Operation]:
-    """Operations in order, those of a loop's body after the loop."""
-    for view in block.operations:
-        yield view.operation
-        if view.operation.name in _LOOPS:
-            yield from _walk(view.operation.regions[0].blocks[0])
-
-
-def _read(op: ir.Operation) -> Iterator[ir.Value]:
-    """Operands of an operation and of those in its regions."""
-    yield from op.operands
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _read(inner.operation)
-
-
-def _products(block: ir.Block, times: int) -> Iterator[tuple[ir.Operation, int]]:
-    """Contractions in a body, and how often each runs."""
-    for view in block.operations:
-        op = view.operation
-        if op.name in _LOOPS:
-            yield from _products(op.regions[0].blocks[0], times * _length(op))
-        elif op.name == "linalg.matmul" or _is_contraction(op):
-            yield op, times
 
 
 def _is_contraction(op: ir.Operation) -> bool:

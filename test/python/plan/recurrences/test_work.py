@@ -1,0 +1,72 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a point of a recurrence's domain takes: gates in maps, batches, weights that all share."""
+
+from __future__ import annotations
+
+import pytest
+
+import tilewright.fractal as ft
+from tilewright.ir import decisions
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
+from tilewright.plan.cost.recurrence import Work
+from tilewright.plan.recurrences.work import work_of
+
+H, BATCH, GATES, LAYERS, STEPS = 8, 3, 4, 2, 5
+PRODUCT, WEIGHT = H * H, 4 * H * H
+LEAF = (1, H)
+
+
+@ft.function
+def gates(xss: ft.Array[2, LEAF], ws: ft.Array[2, (H, H)], us: ft.Array[2, (H, H)]) -> ft.Array[2, LEAF]:
+    """Each gate has weights of its own, which the batch shares."""
+
+    def layer(xss, ws, us):
+        def cell(h, x):
+            parts = ft.map(lambda w, u: x @ w + h @ u, ws, us)
+            return ft.tanh(ft.reduce(lambda a, b: a + b, ft.zeros(*LEAF), parts))
+
+        return ft.scanl(lambda hs, xs: ft.map(cell, hs, xs), ft.repeat(ft.zeros(*LEAF), BATCH), xss)
+
+    return ft.foldl(layer, xss, ws, us)
+
+
+@ft.function
+def shared(xss: ft.Array[2, LEAF], ws: ft.Array[1, (H, H)], u: ft.Tensor[H, H]) -> ft.Array[2, LEAF]:
+    """A weight of each layer and one of all."""
+
+    def layer(xss, w):
+        step = lambda hs, xs: ft.map(lambda h, x: ft.tanh(x @ w + h @ u), hs, xs)  # noqa: E731
+        return ft.scanl(step, ft.repeat(ft.zeros(*LEAF), BATCH), xss)
+
+    return ft.foldl(layer, xss, ws)
+
+
+GIVEN = {"xss": (STEPS, BATCH)}
+CASES = [
+    (gates, {"ws": (LAYERS, GATES), "us": (LAYERS, GATES)}, GATES),
+    (shared, {"ws": (LAYERS,)}, 1),
+]
+
+
+@pytest.mark.parametrize(("program", "lengths", "count"), CASES, ids=["gates", "shared"])
+def test_work(program: ft.Function, lengths: dict[str, tuple[int, ...]], count: int) -> None:
+    """Half of the products need the state; weights count once, whatever the batch."""
+    text = program.trace({**GIVEN, **lengths}).module_text
+    with ir.Context():
+        module = ir.Module.parse(text)
+        run_pipeline(module.operation, "builtin.module(tile-hoist-invariants,tile-find-pairs)")
+        scans: list[ir.Operation] = []
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            if decisions.PAIR.on(op):
+                body = op.regions[0].blocks[0].operations
+                scans.append(body[len(body) - 2].operation)
+            return ir.WalkResult.ADVANCE
+
+        module.operation.walk(visit)
+        (scan,) = scans
+        each = BATCH * count * PRODUCT
+        assert work_of(scan) == Work(each, each, count * WEIGHT, 2 * count * WEIGHT)

@@ -45,6 +45,11 @@ def symbol_of(op: ir.Operation | ir.OpView) -> str:
     return attributes["sym_name"].value if "sym_name" in attributes else ""
 
 
+def kernel_of(launch: ir.Operation | ir.OpView) -> str:
+    """The name of the kernel or program that a `tile.launch` starts."""
+    return launch.operation.attributes["kernel"].value
+
+
 def split(module: ir.Module, entry: str) -> tuple[list[Unit], dict[str, str]]:
     """Return the units of a module, and for each kernel the symbol whose code it shares.
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from tilewright.ir.generics import walk
+from tilewright.ir.units import kernel_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.passes.weights import known_array
@@ -141,7 +142,7 @@ class ComputeRamps(Pass):
         """Kernel by kernel."""
         launches: dict[str, list[ir.Operation]] = {}
         for launch in walk(op, "tile.launch"):
-            launches.setdefault(ir.FlatSymbolRefAttr(launch.attributes["kernel"]).value, []).append(launch)
+            launches.setdefault(kernel_of(launch), []).append(launch)
         for kernel in list(op.regions[0].blocks[0].operations):
             if kernel.operation.name != "tile.kernel":
                 continue
@@ -159,6 +160,4 @@ class ComputeRamps(Pass):
             for use in uses:
                 _compute(use.owner.operation, ramp)
             _drop(kernel, launches, number)
-            launches = [
-                x for x in walk(module, "tile.launch") if ir.FlatSymbolRefAttr(x.attributes["kernel"]).value == name
-            ]
+            launches = [x for x in walk(module, "tile.launch") if kernel_of(x) == name]

@@ -11,7 +11,7 @@ from math import prod
 
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant
-from tilewright.ir.units import symbol_of
+from tilewright.ir.units import kernel_of, symbol_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
 
@@ -53,7 +53,7 @@ class Kernels:
 
     def obstacle(self, launch: ir.Operation, longest: float) -> str:
         """Why a launch is none for blocks that stay; "" where it is one."""
-        name = ir.FlatSymbolRefAttr(launch.attributes["kernel"]).value
+        name = kernel_of(launch)
         kernel = self._kernels.get(name)
         if kernel is None:
             return f"@{name} is a program"
@@ -73,7 +73,7 @@ class Kernels:
 
         Where the number of tasks is not known, there is one block on each multiprocessor.
         """
-        kernels = [self._kernels[ir.FlatSymbolRefAttr(launch.attributes["kernel"]).value] for launch in launches]
+        kernels = [self._kernels[kernel_of(launch)] for launch in launches]
         held = units * max(1, _REGISTERS // (256 * max(map(_threads, kernels))))
         return max(1, min(held, max(units if tasks is None else tasks for tasks in map(_tasks, launches))))
 

@@ -19,7 +19,7 @@ from tilewright.core.arithmetic import PREDICATES
 from tilewright.core.errors import UnsupportedError
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located
-from tilewright.ir.units import symbol_of
+from tilewright.ir.units import kernel_of, symbol_of
 from tilewright.mlir import ir
 from tilewright.reference.affine import Term, read_map
 from tilewright.runtime.gpu.host_program import FORMAT, VERSION
@@ -293,7 +293,7 @@ def _reads(op: Op) -> Iterable[int]:
 
 
 def _launch(exporter: Exporter, op: ir.Operation) -> list[Op]:
-    name = ir.FlatSymbolRefAttr(op.attributes["kernel"]).value
+    name = kernel_of(op)
     exporter.kernels[name] = None
     rank = list(op.attributes["operandSegmentSizes"])[0]
     operands = exporter.all(op.operands)

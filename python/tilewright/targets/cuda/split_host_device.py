@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant
+from tilewright.ir.units import kernel_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.targets.cuda.launch_memory import shared_operands
@@ -63,7 +64,7 @@ class SplitHostDevice(Pass):
             for launch in _launches(function):
                 _note(grids, launch)
                 for kind, pair in shared_operands(launch):
-                    memory[kind].setdefault(_kernel_of(launch), set()).add(pair)
+                    memory[kind].setdefault(kernel_of(launch), set()).add(pair)
         for kernel in (child for child in top if child.name == "tile.kernel"):
             name = ir.StringAttr(kernel.attributes["sym_name"]).value
             if grids.get(name):
@@ -87,14 +88,10 @@ def _launches(op: ir.Operation) -> Iterator[ir.Operation]:
                     yield from _launches(inner)
 
 
-def _kernel_of(launch: ir.Operation) -> str:
-    return ir.FlatSymbolRefAttr(launch.attributes["kernel"]).value
-
-
 def _note(grids: dict[str, list[int]], launch: ir.Operation) -> None:
     rank = next(iter(launch.attributes["operandSegmentSizes"]))
     found = [integer_constant(launch.operands[i]) for i in range(rank)]
     bounds = [_DYNAMIC if bound is None else bound for bound in found]
-    name = _kernel_of(launch)
+    name = kernel_of(launch)
     known = grids.setdefault(name, bounds)
     grids[name] = [a if a == b else _DYNAMIC for a, b in zip(known, bounds, strict=True)]

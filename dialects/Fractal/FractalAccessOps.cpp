@@ -1,5 +1,4 @@
-//===- FractalAccessOps.cpp - an element, or other elements
-//----------------===//
+//===- FractalAccessOps.cpp - an element, or other elements --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

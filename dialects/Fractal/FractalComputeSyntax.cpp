@@ -1,5 +1,4 @@
-//===- FractalComputeSyntax.cpp - how functions over lists are written
-//-----===//
+//===- FractalComputeSyntax.cpp - how functions over lists are written ---===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

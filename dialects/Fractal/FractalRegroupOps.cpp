@@ -1,5 +1,4 @@
-//===- FractalRegroupOps.cpp - lists cut, merged and combined
-//---------------===//
+//===- FractalRegroupOps.cpp - lists cut, merged and combined ------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

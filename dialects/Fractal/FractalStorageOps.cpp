@@ -1,5 +1,4 @@
-//===- FractalStorageOps.cpp - arrays and tensors
-//---------------------------===//
+//===- FractalStorageOps.cpp - arrays and tensors ------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- TileDistributed.cpp - tiles in the registers of many threads
-//------------===//
+//===- TileDistributed.cpp - tiles in the registers of many threads ------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

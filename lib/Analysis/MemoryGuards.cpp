@@ -1,5 +1,4 @@
-//===- MemoryGuards.cpp - poisoned bytes of a buffer
-//------------------------===//
+//===- MemoryGuards.cpp - poisoned bytes of a buffer ---------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

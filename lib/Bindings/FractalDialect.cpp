@@ -1,5 +1,4 @@
-//===- FractalDialect.cpp - the type of nested lists, in Python
-//-------------===//
+//===- FractalDialect.cpp - the type of nested lists, in Python ----------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

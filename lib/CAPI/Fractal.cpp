@@ -1,5 +1,4 @@
-//===- Fractal.cpp - C API of the fractal dialect
-//--------------------------===//
+//===- Fractal.cpp - C API of the fractal dialect ------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

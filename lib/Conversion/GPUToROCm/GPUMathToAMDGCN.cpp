@@ -1,5 +1,4 @@
-//===- GPUMathToAMDGCN.cpp - math that the back end expands
-//------------------===//
+//===- GPUMathToAMDGCN.cpp - math that the back end expands --------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Passes.h - GPU functions for AMD GPUs
-//---------------------------------===//
+//===- Passes.h - GPU functions for AMD GPUs -----------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- ShufflesToAMDGCN.cpp - exchanges within a wave
-//------------------------===//
+//===- ShufflesToAMDGCN.cpp - exchanges within a wave --------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- MfmaFragments.cpp - layouts of v_mfma
-//---------------------------------===//
+//===- MfmaFragments.cpp - layouts of v_mfma -----------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

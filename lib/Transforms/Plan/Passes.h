@@ -1,5 +1,4 @@
-//===- Passes.h - phase plan
-//------------------------------------------------===//
+//===- Passes.h - phase plan ---------------------------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Weights.h - what is known at compile time
-//----------------------------===//
+//===- Weights.h - what is known at compile time -------------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -43,7 +43,8 @@ def test_every_sparse_tile_op_is_interpreted():
 def test_every_fractal_op_is_interpreted():
     ops = {cls.OPERATION_NAME for cls in vars(fractal).values() if hasattr(cls, "OPERATION_NAME")}
     assert len(ops) > 20
-    assert ops - set(HANDLERS) == {"fractal.yield"} <= TERMINATORS
+    drawn = {"fractal.graph", "fractal.block", "fractal.outputs"}  # not executed: what a program's graph is told by
+    assert ops - set(HANDLERS) - drawn == {"fractal.yield"} <= TERMINATORS
 
 
 def test_every_handler_is_tested():

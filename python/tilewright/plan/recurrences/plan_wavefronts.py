@@ -15,8 +15,6 @@ from tilewright.ir.structure import blocks
 from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-from tilewright.plan.cost.recurrence import along_diagonals, row_by_row
-from tilewright.plan.recurrences.work import work_of
 
 _LEAST_GAIN = 1.1
 """How many times as fast diagonals are predicted to be, at least: copies that read along them are not in the law."""
@@ -74,6 +72,10 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     decisions.PAIR.drop(pair)
     if _is_in_wavefront(pair):
         return
+    # Most programs hold no recurrences: what decides about them is loaded when one is met.
+    from tilewright.plan.cost.recurrence import along_diagonals, row_by_row
+    from tilewright.plan.recurrences.work import work_of
+
     body = pair.regions[0].blocks[0].operations
     scan = body[len(body) - 2].operation  # what tile-find-pairs found stands before the yield
     work = work_of(scan)

@@ -59,13 +59,14 @@ class Clocks:
             self.names[found] = key[0] if isinstance(key, tuple) else str(key)
         return found
 
-    def agents(self, cluster: int, kind: str) -> list[tuple[Hashable, int]]:
-        """(name, column) of the agents (kind, name) of a cluster."""
-        return [
-            (key[1], column)
-            for (owner, key), column in self._agents.items()
-            if owner == cluster and isinstance(key, tuple) and key[0] == kind
-        ]
+    def shared(self, count: int) -> int:
+        """The first of ``count`` new columns for agents that all clusters know alike."""
+        first = max(self._used)
+        self._used = [first + count] * len(self._used)
+        self.columns = max(self.columns, first + count)
+        while self.columns > self.rows.shape[2]:
+            self._widen()
+        return first
 
     def _widen(self) -> None:
         extra = self.rows.shape[2]

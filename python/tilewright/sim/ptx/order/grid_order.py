@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tilewright.sim.ptx.order.clocks import FENCED, NEVER, PLAIN, Clocks
+from tilewright.sim.ptx.order.far_clocks import NOTHING, FarClocks, Record
 from tilewright.sim.ptx.order.grid_races import GridRaces, Stamps, orders_grid, synchronises
 from tilewright.sim.ptx.order.races import detector
 
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
     from tilewright.sim.ptx.syntax.tree import Instruction
 
 _STRONG = frozenset(("acquire", "release", "relaxed", "acq_rel", "volatile", "mmio"))
-#: what a warp of another cluster is known by among a cluster's agents
-_AGENT = "another CTA's warp"
-#: {warp of the launch: its clock}: what an acquire brings
-Record = dict[int, int]
 
 
 class OrderedStamps(Stamps):
@@ -85,8 +82,11 @@ class OrderedRaces(GridRaces):
         clusters = self.of_slot[warps // per_cta] - self.base - 1
         #: the warp of the launch that each warp of the batch is
         self.number = clusters * clocks.per_cluster + warps % clocks.per_cluster
+        self.far = FarClocks(clocks, self.number)
         self._marked: dict[int, Record] = {}
         self._pending: dict[int, Record] = {}
+        #: what a warp found at a place last: one that polls finds it again
+        self._found: dict[tuple[int, int], Record] = {}
 
     # ---- accesses --------------------------------------------------------
 
@@ -149,8 +149,9 @@ class OrderedRaces(GridRaces):
         if not orders_grid(step.ins):
             return
         for warp in step.lanes.distinct_warps.tolist():
-            self._see(warp, self._pending.pop(warp, {}))
-            self._marked[warp] = self._seen(warp)
+            if warp in self._pending:
+                self.far.see(warp, self._pending.pop(warp))
+            self._marked[warp] = self.far.seen(warp)
             self.clocks.rows[PLAIN, warp, warp % self.clocks.per_cluster] += 1
 
     # ---- acquire and release ---------------------------------------------
@@ -160,11 +161,15 @@ class OrderedRaces(GridRaces):
         records = self.machine.memory.released
         acquires = any(step.ins.has(part) for part in ("acquire", "acq_rel")) and orders_grid(step.ins)
         for warp, offset in {*zip(step.warps.tolist(), offsets.tolist(), strict=True)}:
-            record = records.get(allocation.address + offset)
-            if record and acquires:
-                self._see(warp, record)
-            elif record:
-                _merge(self._pending.setdefault(warp, {}), record)
+            place = allocation.address + offset
+            record = records.get(place)
+            if record is None or self._found.get((warp, place)) is record:
+                continue
+            self._found[warp, place] = record
+            if acquires:
+                self.far.see(warp, record)
+            else:
+                self._pending[warp] = record.merged(self._pending.get(warp))
 
     def _release(self, step: Step, allocation: Allocation, offsets: np.ndarray, replace: bool) -> None:
         """A strong write: what a warp has seen, or had seen at its last fence, is there for those who acquire."""
@@ -172,36 +177,12 @@ class OrderedRaces(GridRaces):
         releases = any(step.ins.has(part) for part in ("release", "acq_rel")) and orders_grid(step.ins)
         pairs = {*zip(step.warps.tolist(), offsets.tolist(), strict=True)}
         for warp, offset in pairs:
-            made = self._seen(warp) if releases else self._marked.get(warp, {})
+            made = self.far.seen(warp) if releases else self._marked.get(warp, NOTHING)
             place = allocation.address + offset
-            records[place] = _merge({} if replace else dict(records.get(place, {})), made)
+            records[place] = made if replace else made.merged(records.get(place))
         if releases:
             warps = np.array(sorted({warp for warp, _ in pairs}))
             self.clocks.rows[PLAIN, warps, warps % self.clocks.per_cluster] += 1
-
-    def _seen(self, warp: int) -> Record:
-        """How far a warp has seen each warp of the launch."""
-        clocks = self.clocks
-        row = clocks.rows[PLAIN, warp]
-        first = int(self.number[warp]) - warp % clocks.per_cluster
-        record = {first + at: int(epoch) for at, epoch in enumerate(row[: clocks.per_cluster]) if epoch}
-        for number, column in clocks.agents(warp // clocks.per_cluster, _AGENT):
-            if row[column]:
-                record[number] = int(row[column])
-        return record
-
-    def _see(self, warp: int, record: Record) -> None:
-        """A warp has seen what a record says."""
-        columns = [self._column(warp, number) for number in record]
-        if columns:
-            self.clocks.see(np.array([warp]), np.array(columns), np.array(list(record.values())))
-
-    def _column(self, warp: int, number: int) -> int:
-        """The column of a warp of the launch in the clocks of another one."""
-        per_cluster = self.clocks.per_cluster
-        if number // per_cluster == int(self.number[warp]) // per_cluster:
-            return number % per_cluster
-        return self.clocks.column(warp // per_cluster, (_AGENT, number))
 
     # ---- checks ----------------------------------------------------------
 
@@ -233,9 +214,8 @@ class OrderedRaces(GridRaces):
         per_cluster = self.clocks.per_cluster
         others = stamps - self.base - 1
         bad = (others >= 0) & (others // per_cluster != self.number[warps] // per_cluster)
-        for at in np.flatnonzero(bad):
-            column = self._column(int(warps[at]), int(others[at]))
-            bad[at] = self.clocks.rows[plane, warps[at], column] < epochs[at]
+        if bad.any():
+            bad[bad] = self.far.epochs(warps[bad], others[bad], plane) < epochs[bad]
         return bad
 
     def _stale(self, step: Step, stamps: OrderedStamps, where: np.ndarray) -> None:
@@ -285,9 +265,3 @@ class OrderedRaces(GridRaces):
 
 def _is_strong(ins: Instruction) -> bool:
     return not _STRONG.isdisjoint(ins.parts)
-
-
-def _merge(record: Record, more: Record) -> Record:
-    for number, epoch in more.items():
-        record[number] = max(record.get(number, 0), epoch)
-    return record

@@ -272,6 +272,10 @@ def : Tile_Decision<"unroll", Tile_Flag, Tile_OnRecurrence,
 def : Tile_Decision<"wavefront", Tile_Flag, Tile_OnRecurrence,
     ["tile-plan-wavefronts"], ["tile-skew-recurrences"], ["cpu", "cuda"],
     "the recurrence and the scan in its body run along diagonals, as one">;
+def : Tile_Decision<"shift", Tile_Integer, Tile_On<["scf.for"]>,
+    ["tile-find-shifts"], ["tile-plan-shifts", "tile-fuse-shifted"],
+    ["cpu", "cuda"],
+    "the loop becomes one with the loop in front of it, so many iterations behind">;
 def : Tile_Decision<"implicit_padding", Tile_Flag, Tile_On<["tensor.pad"]>,
     ["tile-fold-padding"],
     ["tile-fold-padding", "tile-form-groups"], ["cuda"],

@@ -198,4 +198,103 @@ def UnrollRecurrences : Pass<"tile-unroll-recurrences"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def FindShifts : Pass<"tile-find-shifts"> {
+  let summary = "Find loops that could be one with the loop in front";
+  let description = [{
+    Loops over tensors in one block, with the same bounds, may run as one: both
+    directions of a recurrent layer, branches, layers of a stack. `tile.shift` is
+    the least number of iterations by which a loop has to follow the loop in front
+    of it: 0 where it needs none of the results, 1 where it reads, in iteration
+    t, what that loop wrote in iteration t. There may be products and maps in
+    between that keep rows apart, as a layer's projection of a whole sequence.
+    All other needs stand against it, and so do effects in between. Whether it
+    pays is decided by `tile-plan-shifts`.
+
+    Before:
+    ```mlir
+    !row = tensor<8xf32>
+    !rows = tensor<9x8xf32>
+    func.func @f(%h0: !row, %g0: !row) -> (!rows, !rows) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c9 = arith.constant 9 : index
+      %e = tensor.empty() : !rows
+      %a:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%h = %h0, %y = %e) -> (!row, !rows) {
+        %n = math.tanh %h : !row
+        %i = tensor.insert_slice %n into %y[%t, 0] [1, 8] [1, 1] : !row into !rows
+        scf.yield %n, %i : !row, !rows
+      }
+      %b:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%g = %g0, %y = %e) -> (!row, !rows) {
+        %x = tensor.extract_slice %a#1[%t, 0] [1, 8] [1, 1] : !rows to !row
+        %n = arith.addf %g, %x : !row
+        %i = tensor.insert_slice %n into %y[%t, 0] [1, 8] [1, 1] : !row into !rows
+        scf.yield %n, %i : !row, !rows
+      }
+      return %a#1, %b#1 : !rows, !rows
+    }
+    ```
+    After:
+    ```mlir
+    %b:2 = scf.for
+    ...
+    } {tile.shift = 1 : i64}
+    ```
+  }];
+}
+
+def FuseShifted : Pass<"tile-fuse-shifted"> {
+  let summary = "Run loops as one, each some iterations behind the one in front";
+  let description = [{
+    Loops with `tile.shift` become one with the loop in front of them: loop
+    fusion with shift-and-peel (Manjikian and Abdelrahman, 1997), the wavefront
+    of a stack of layers. An iteration has a step of each loop, none of which
+    needs another one. Iterations in which some have not begun, or have ended,
+    stand in front of the loop and behind it. What is computed of a sequence
+    between two loops is computed row by row; where a state is what was written
+    last, it is read in the row's place.
+
+    A shift that is not what `tile-find-shifts` finds is an error.
+
+    Before:
+    ```mlir
+    !row = tensor<8xf32>
+    !rows = tensor<9x8xf32>
+    func.func @f(%h0: !row, %g0: !row) -> (!rows, !rows) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c9 = arith.constant 9 : index
+      %e = tensor.empty() : !rows
+      %a:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%h = %h0, %y = %e) -> (!row, !rows) {
+        %n = math.tanh %h : !row
+        %i = tensor.insert_slice %n into %y[%t, 0] [1, 8] [1, 1] : !row into !rows
+        scf.yield %n, %i : !row, !rows
+      }
+      %b:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%g = %g0, %y = %e) -> (!row, !rows) {
+        %x = tensor.extract_slice %a#1[%t, 0] [1, 8] [1, 1] : !rows to !row
+        %n = arith.addf %g, %x : !row
+        %i = tensor.insert_slice %n into %y[%t, 0] [1, 8] [1, 1] : !row into !rows
+        scf.yield %n, %i : !row, !rows
+      } {tile.shift = 1 : i64}
+      return %a#1, %b#1 : !rows, !rows
+    }
+    ```
+    After:
+    ```mlir
+    %first = math.tanh %h0
+    ...
+    %r:4 = scf.for %t = %c0 to %c8 step %c1
+    ...
+      %n = arith.addf %g, %h
+    ...
+      %m = math.tanh %h
+    ...
+    arith.addf %r#2, %r#0
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_RECURRENCES_PASSES

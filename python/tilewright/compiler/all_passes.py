@@ -47,7 +47,7 @@ from tilewright.plan.lowbit import (  # noqa: F401
     widen_operands,
 )
 from tilewright.plan.model import mark_host_fallback  # noqa: F401
-from tilewright.plan.recurrences import plan_wavefronts  # noqa: F401
+from tilewright.plan.recurrences import plan_shifts, plan_wavefronts  # noqa: F401
 from tilewright.plan.sparse import (  # noqa: F401
     apply_sparsity,
     group_experts,

@@ -164,6 +164,8 @@ SCRATCH_BYTES = Integer("tile.scratch_bytes")
 SCRATCH_FREE = Flag("tile.scratch_free")
 #: shared memory of a block (on tile.kernel, gpu.func, func.func, llvm.func)
 SHARED_BYTES = Integer("tile.shared_bytes")
+#: the loop becomes one with the loop in front of it, so many iterations behind (on scf.for)
+SHIFT = Integer("tile.shift")
 #: number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result (on
 #: linalg., tensor.)
 SKIP = Integer("tile.skip")
@@ -301,6 +303,7 @@ ALL: dict[str, Decision] = {
     "tile.scratch_bytes": SCRATCH_BYTES,
     "tile.scratch_free": SCRATCH_FREE,
     "tile.shared_bytes": SHARED_BYTES,
+    "tile.shift": SHIFT,
     "tile.skip": SKIP,
     "tile.slow": SLOW,
     "tile.sparsity": SPARSITY,

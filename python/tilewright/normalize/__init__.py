@@ -22,8 +22,16 @@ _LISTS = (
 )
 """Programs of nested lists; nothing for other models."""
 
+_LOOPS = (
+    PassSpec("tile-find-shifts", "loops over sequences that need rows of each other, or nothing, as imported"),
+    PassSpec("tile-plan-shifts", "layers and directions run beside each other where that is predicted to be faster"),
+    PassSpec("tile-fuse-shifted", "their steps are in one loop before anything is planned"),
+)
+"""Recurrences that are loops over tensors, whoever made them."""
+
 _BEFORE = (
     *_LISTS,
+    *_LOOPS,
     PassSpec("tile-carry-formats", "codes are moved, not what they stand for; what quantizes them again is nothing"),
     PassSpec("tile-lower-formats", "codes, scales and zero points are tensors; bodies say which is which"),
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),

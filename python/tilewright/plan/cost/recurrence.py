@@ -7,10 +7,14 @@ A domain of rows times columns depends on itself at (1, 0) and (0, 1). Row by ro
 point; what needs no state is computed for a whole row before. Along diagonals there are rows + columns - 1 steps of
 `rows` points (FractalTensor, SOSP 2024, section 4: the wavefront of a stacked LSTM). A step takes the longer of its
 multiply-adds and the bytes of its weights, from the nearest memory that holds what all steps read, and its launches.
+
+Loops that are no rows of one recurrence, but layers or directions, run in turn or as one. As one, a GPU has a barrier
+for all of their steps, which need nothing of each other; a CPU has launches for each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.devices.device import Device
@@ -48,8 +52,44 @@ def along_diagonals(work: Work, rows: int, columns: int, device: Device) -> floa
     return (rows + columns - 1) * step
 
 
+def in_turn(works: Sequence[Work], trips: int, device: Device) -> float:
+    """Seconds of loops one behind the other, each behind the product of all that it needs of the loops before it.
+
+    Args:
+        works: what an iteration of each loop takes.
+        trips: iterations of each.
+        device: whose.
+    """
+    steps = sum(_compute(work.recurrent, work.weights, device) + _meeting(device) for work in works)
+    projected = sum(work.projected * trips / _multiply_adds(device) + _launch(device) for work in works if work.projected)
+    return trips * steps + projected
+
+
+def as_one(works: Sequence[Work], trips: int, device: Device) -> float:
+    """Seconds of one loop that has a step of each in an iteration.
+
+    Args:
+        works: what an iteration of each loop takes.
+        trips: iterations, with those in which some loops have not begun or have ended.
+        device: whose.
+    """
+    multiply_adds = sum(work.recurrent + work.projected for work in works)
+    meetings = 1 if device.kind == "gpu" else len(works)
+    step = _compute(multiply_adds, sum(work.all_weights for work in works), device)
+    return trips * (step + meetings * _meeting(device))
+
+
+def _meeting(device: Device) -> float:
+    """What separates dependent steps of a loop: a barrier of the kernel that a GPU runs it in, or a launch."""
+    return device.rate("grid.barrier") if device.kind == "gpu" else device.rate("launch")
+
+
 def _step(multiply_adds: int, weights: int, device: Device) -> float:
-    return max(multiply_adds / _multiply_adds(device), weights / _bandwidth(device, weights)) + _launch(device)
+    return _compute(multiply_adds, weights, device) + _launch(device)
+
+
+def _compute(multiply_adds: int, weights: int, device: Device) -> float:
+    return max(multiply_adds / _multiply_adds(device), weights / _bandwidth(device, weights))
 
 
 def _launch(device: Device) -> float:

@@ -1,14 +1,16 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Multiply-adds and bytes of weights at a point of a recurrence's domain, counted in the body of its scan."""
+"""Multiply-adds and bytes of weights at a point of a recurrence's domain, counted in the body of its scan or loop."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from tilewright.ir.structure import captured
+from tilewright.ir.constants import trip_count
+from tilewright.ir.structure import EXPECTED, captured
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.fractal import ArrayType
 from tilewright.plan.cost.recurrence import Work
@@ -41,6 +43,51 @@ def work_of(scan: ir.Operation) -> Work:
         else:
             projected += multiply_adds
     return Work(recurrent, projected, weights, all_weights)
+
+
+def work_of_loops(loops: Sequence[ir.Operation]) -> list[Work]:
+    """What an iteration of each `scf.for` takes; products between them that need their results are projections.
+
+    Args:
+        loops: of one block, in order.
+    """
+    products: list[list[ir.Operation]] = []
+    needing: set[ir.Value] = set()
+    between: list[ir.Operation] = []
+    first, last = loops[0], loops[-1]
+    inside = False
+    for view in first.block.operations:
+        op = view.operation
+        inside = inside or op == first
+        if not inside:
+            continue
+        if op in loops:
+            products.append(between)
+            between = []
+            needing.update(op.results)
+        elif any(value in needing for value in [*op.operands, *captured(op)]):
+            needing.update(op.results)
+            between += [op] if _is_contraction(op) else []
+        if op == last:
+            break
+    return [_work_of_loop(loop, made) for loop, made in zip(loops, products, strict=True)]
+
+
+def _work_of_loop(loop: ir.Operation, projections: Sequence[ir.Operation]) -> Work:
+    trips = trip_count(loop) or EXPECTED
+    inner = [op for op in _nested(loop) if _is_contraction(op)]
+    weights = sum(_bytes(v) for op in inner for v in list(op.operands)[:2] if v in set(captured(loop)))
+    others = sum(min(map(_bytes, list(op.operands)[:2])) for op in projections)
+    projected = sum(prod(_sizes(op)) for op in projections) // trips
+    return Work(sum(prod(_sizes(op)) for op in inner), projected, weights, weights + others)
+
+
+def _nested(op: ir.Operation) -> Iterator[ir.Operation]:
+    for region in op.regions:
+        for block in region.blocks:
+            for view in block.operations:
+                yield view.operation
+                yield from _nested(view.operation)
 
 
 @dataclass
@@ -142,9 +189,9 @@ def _sizes(op: ir.Operation) -> list[int]:
         for expr, size in zip(ir.AffineMapAttr(attribute).value.results, shape, strict=True):
             if isinstance(expr, ir.AffineDimExpr):
                 extents[expr.position] = size
-    return list(extents.values())
+    return [EXPECTED if n < 0 else n for n in extents.values()]
 
 
 def _bytes(value: ir.Value) -> int:
     kind = ir.RankedTensorType(value.type)
-    return prod(kind.shape) * 4
+    return prod(EXPECTED if n < 0 else n for n in kind.shape) * 4

@@ -10,10 +10,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/TilingInterface.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -23,7 +21,9 @@ namespace {
 /// factor * d + offset, of a loop's induction variable d.
 struct Place {
   int64_t factor, offset;
-  bool operator==(const Place &) const = default;
+  bool operator==(const Place &other) const {
+    return factor == other.factor && offset == other.offset;
+  }
 };
 
 /// One row of a tensor: at `place` in dimension `dim`.
@@ -73,6 +73,10 @@ static std::optional<Row> rowOf(OffsetSizeAndStrideOpInterface slice,
     row = Row{static_cast<unsigned>(dim), *place};
   }
   return row;
+}
+
+unsigned tilewright::rowDimOf(tensor::ExtractSliceOp slice, Value variable) {
+  return rowOf(slice, slice.getSourceType(), variable)->dim;
 }
 
 /// The insertion by which a loop writes a row of its result.
@@ -186,25 +190,23 @@ private:
       return true;
     if (int64_t maker = group.makerOf(value); maker >= 0)
       return isWritten(maker, cast<OpResult>(value), row);
-    auto op = value.getDefiningOp<linalg::LinalgOp>();
-    if (!op || !isa<TilingInterface>(op.getOperation()))
+    auto op = value.getDefiningOp<linalg::GenericOp>();
+    if (!op || op->getNumResults() != 1)
       return false;
-    auto result = cast<OpResult>(value);
-    auto loopDim = dyn_cast<AffineDimExpr>(
-        op.getIndexingMapMatchingResult(result).getResult(row.dim));
-    if (!loopDim)
+    auto along = dyn_cast<AffineDimExpr>(
+        op.getIndexingMapsArray().back().getResult(row.dim));
+    if (!along)
       return false;
-    for (OpOperand &operand : op->getOpOperands()) {
-      if (!needs(operand.get()))
-        continue;
+    return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
       AffineMap map = op.getMatchingIndexingMap(&operand);
-      std::optional<unsigned> dim = map.getResultPosition(loopDim);
-      if (!dim || map.dropResult(*dim).isFunctionOfDim(loopDim.getPosition()))
+      std::optional<unsigned> dim = map.getResultPosition(along);
+      if ((dim ? map.dropResult(*dim) : map)
+              .isFunctionOfDim(along.getPosition()))
         return false;
-      if (!followsFrom(operand.get(), Row{*dim, row.place}))
-        return false;
-    }
-    return true;
+      // What has no dimension for the loop is whole sequences, if it needs any.
+      return dim ? followsFrom(operand.get(), Row{*dim, row.place})
+                 : !needs(operand.get());
+    });
   }
 
   bool isWritten(int64_t maker, OpResult result, Row row) {

@@ -10,6 +10,7 @@
 #define TILEWRIGHT_TRANSFORMS_RECURRENCES_SHIFTEDLOOPS_H
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tilewright {
@@ -49,6 +50,9 @@ private:
 /// The state of the loop that is equal to the row that the loop has written
 /// last into its result `number`; -1 where no state is.
 int64_t stateWithLastRow(mlir::scf::ForOp loop, unsigned number);
+
+/// The dimension of which a slice, in a loop over `variable`, takes one place.
+unsigned rowDimOf(mlir::tensor::ExtractSliceOp slice, mlir::Value variable);
 
 /// The loop in front of this one in its block.
 mlir::scf::ForOp loopInFront(mlir::scf::ForOp loop);

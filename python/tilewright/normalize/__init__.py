@@ -31,10 +31,10 @@ _LOOPS = (
 
 _BEFORE = (
     *_LISTS,
-    *_LOOPS,
     PassSpec("tile-carry-formats", "codes are moved, not what they stand for; what quantizes them again is nothing"),
     PassSpec("tile-lower-formats", "codes, scales and zero points are tensors; bodies say which is which"),
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
+    *_LOOPS,
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
     PassSpec("tile-shrink-dead", "what pruned weights make useless is no work; sizes are final before any are planned"),

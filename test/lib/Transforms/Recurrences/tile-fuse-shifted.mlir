@@ -12,15 +12,12 @@
 // CHECK: %[[FIRST:.*]] = math.tanh %arg0
 // CHECK: %[[ALL:.*]]:4 = scf.for %{{.*}} = %c0 to %c8 step %c1
 // CHECK-SAME: iter_args(%[[H:.*]] = %[[FIRST]], %{{.*}}, %[[G:.*]] = %arg0
-// CHECK: %[[X:.*]] = tensor.expand_shape %[[H]]
-// CHECK: %[[P:.*]] = linalg.generic
-// CHECK-SAME: ins(%[[X]], %arg1 : tensor<1x8xf32>, tensor<8x8xf32>)
-// CHECK: tensor.extract_slice %[[P]]
-// CHECK: arith.addf %[[G]]
+// CHECK: %[[P:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]
+// CHECK-SAME: ins(%[[H]], %arg1 : tensor<8xf32>, tensor<8x8xf32>)
+// CHECK: arith.addf %[[G]], %[[P]]
 // CHECK: math.tanh %[[H]]
 // CHECK: scf.yield
-// CHECK: tensor.expand_shape %[[ALL]]#0
-// CHECK: linalg.generic
+// CHECK: linalg.generic {{.*}} ins(%[[ALL]]#0, %arg1
 // CHECK: arith.addf %[[ALL]]#2
 func.func @stack(%h0: !row, %w: tensor<8x8xf32>) -> (!rows, !rows) {
   %c0 = arith.constant 0 : index

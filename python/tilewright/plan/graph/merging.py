@@ -83,10 +83,19 @@ def merge_products(graph: Graph, large: int = 0) -> None:
     for task in reversed(graph.tasks):
         if not _is_product(task) or _is_large(task, large):
             continue
-        for maker in _makers(graph, task):
-            rows = None if _is_large(maker, large) else _meeting_rows(graph, maker, task, readers)
-            if rows is not None:
-                _merge(graph, maker, task, rows)
+        while _merge_makers(graph, task, large, readers):
+            pass  # what was moved reads products, too: a state's, and its input's
+
+
+def _merge_makers(graph: Graph, task: Task, large: int, readers: dict[ir.Value, list[LinalgOp | None]]) -> bool:
+    """Moves those products that meet a nest of the task; whether there were any."""
+    merged = False
+    for maker in _makers(graph, task):
+        rows = None if _is_large(maker, large) else _meeting_rows(graph, maker, task, readers)
+        if rows is not None:
+            _merge(graph, maker, task, rows)
+            merged = True
+    return merged
 
 
 def _is_large(task: Task, large: int) -> bool:
@@ -112,7 +121,7 @@ def _readers(graph: Graph) -> dict[ir.Value, list[LinalgOp | None]]:
 
 def _makers(graph: Graph, task: Task) -> list[Task]:
     """Other tasks that are one contraction and make something that `task` reads, the latest first."""
-    makers = {graph.maker.get(a.value) for op in task.nests[-1].ops for a in op.inputs}
+    makers = {graph.maker.get(a.value) for nest in task.nests for op in nest.ops for a in op.inputs}
     tasks = {graph.nest_of[m].task for m in makers if m is not None}
     found = [t for t in tasks if t is not task and len(t.nests) == 1 and _is_product(t)]
     return sorted(found, key=lambda t: -t.number)
@@ -121,11 +130,14 @@ def _makers(graph: Graph, task: Task) -> list[Task]:
 def _meeting_rows(
     graph: Graph, maker: Task, task: Task, readers: dict[ir.Value, list[LinalgOp | None]]
 ) -> dict[int, int] | None:
-    """Loops of the product as loops of the reader's nest, where `maker` may run in `task`; None where it may not."""
+    """Loops of the product as loops of the task's last nest, where `maker` may run in `task`; None where it may not."""
     if not _may_meet(maker, task):
         return None
-    rows = _rows_at(maker.nests[0], task.nests[-1], readers)
-    return rows if rows is not None and _covers(rows, maker.nests[0], task.nests[-1]) else None
+    for nest in task.nests:
+        rows = _rows_at(maker.nests[0], nest, readers)
+        if rows is not None and _covers(rows, maker.nests[0], nest):
+            return rows if nest is task.nests[-1] else {own: nest.rows[other] for own, other in rows.items()}
+    return None
 
 
 def _may_meet(maker: Task, task: Task) -> bool:

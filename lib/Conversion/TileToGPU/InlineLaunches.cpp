@@ -9,6 +9,7 @@
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/TileToGPU/GridBarrier.h"
+#include "lib/Conversion/TileToGPU/LaunchMeetings.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,7 +39,7 @@ Value getMemory(Value memref) {
 class LaunchInliner {
 public:
   explicit LaunchInliner(gpu::GPUFuncOp function)
-      : function(function), barrier(function) {}
+      : function(function), meetings(function), barrier(function) {}
 
   LogicalResult run() {
     function.walk([&](tile::LaunchOp launch) {
@@ -79,11 +80,11 @@ private:
     shared = std::max(shared, bytes ? bytes.getInt() : 0);
     OpBuilder b(launch);
     Location loc = launch.getLoc();
-    Value tasks = constantIndex(b, loc, 1);
+    Value first = firstTask(b, launch), tasks = constantIndex(b, loc, 1);
     for (Value bound : launch.getGrid())
       tasks = b.createOrFold<arith::MulIOp>(loc, tasks, bound);
-    auto loop = scf::ForOp::create(b, loc, barrier.getBlock(), tasks,
-                                   barrier.getBlocks());
+    taken[launch] = tasks;
+    auto loop = scf::ForOp::create(b, loc, first, tasks, barrier.getBlocks());
     b.setInsertionPointToStart(loop.getBody());
     cloneBody(b, launch, callee, loop.getInductionVar());
     // The next task may use the shared memory that this one still reads.
@@ -93,10 +94,28 @@ private:
     return success();
   }
 
+  /// The first task of the running block: the blocks behind those that took the
+  /// last tasks of launches beside this one go first.
+  Value firstTask(OpBuilder &b, tile::LaunchOp launch) {
+    Location loc = launch.getLoc();
+    Value before;
+    for (Operation *other : meetings.besides(launch))
+      if (Value tasks = taken.lookup(other))
+        before =
+            before ? b.createOrFold<arith::AddIOp>(loc, before, tasks) : tasks;
+    if (!before)
+      return barrier.getBlock();
+    Value blocks = barrier.getBlocks();
+    Value rest = arith::RemUIOp::create(b, loc, before, blocks);
+    Value ahead = arith::SubIOp::create(b, loc, blocks, rest);
+    Value turned = arith::AddIOp::create(b, loc, barrier.getBlock(), ahead);
+    return arith::RemUIOp::create(b, loc, turned, blocks);
+  }
+
   /// All blocks meet where something was done that others may read.
   void leave(Operation *done) {
     OpBuilder b(done);
-    if (!isa<gpu::ReturnOp>(done->getNextNode()))
+    if (meetings.meetBehind(done))
       barrier.meet(b, done->getLoc());
     done->erase();
   }
@@ -223,9 +242,12 @@ private:
   }
 
   gpu::GPUFuncOp function;
+  LaunchMeetings meetings;
   GridBarrier barrier;
   SmallVector<tile::LaunchOp> launches;
   SmallVector<memref::CopyOp> copies;
+  /// Tasks of the launches that are done.
+  DenseMap<Operation *, Value> taken;
   llvm::SmallPtrSet<Value, 8> written;
   int64_t shared = 0;
 };

@@ -152,3 +152,59 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!pool = memref<64xi8, #gpu.address_space<global>>
+!row = memref<8xf32, #gpu.address_space<global>>
+
+// Layers of a recurrence: the second one reads the first one's last state, in the one of two buffers that no launch of
+// this iteration writes. Blocks meet once. The third launch reads what the second one writes: they meet before it.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @layers(
+  // CHECK: %[[BLOCK:.*]] = gpu.block_id x
+  // CHECK: %[[BLOCKS:.*]] = gpu.grid_dim x
+  // CHECK: scf.for {{.*}} iter_args(
+  // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
+  // CHECK: memref.store
+  // CHECK-NEXT: }
+  // CHECK-NOT: gpu.barrier
+  // CHECK: %[[REST:.*]] = arith.remui %{{.*}}, %[[BLOCKS]]
+  // CHECK: %[[AHEAD:.*]] = arith.subi %[[BLOCKS]], %[[REST]]
+  // CHECK: %[[TURNED:.*]] = arith.addi %[[BLOCK]], %[[AHEAD]]
+  // CHECK: %[[FIRST:.*]] = arith.remui %[[TURNED]], %[[BLOCKS]]
+  // CHECK: scf.for %{{.*}} = %[[FIRST]] to
+  // CHECK: memref.store
+  // CHECK-NEXT: }
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: scf.yield
+  gpu.func @layers(%pool: !pool, %g: !row, %n: index) kernel attributes {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c32 = arith.constant 32 : index
+    %h0 = memref.view %pool[%c0][] : !pool to !row
+    %h1 = memref.view %pool[%c32][] : !pool to !row
+    %r:2 = scf.for %t = %c0 to %n step %c1 iter_args(%old = %h0, %new = %h1) -> (!row, !row) {
+      tile.launch @next grid(%n) ins(%old : !row) outs(%g : !row)
+      tile.launch @next grid(%n) ins(%old : !row) outs(%new : !row)
+      scf.yield %new, %old : !row, !row
+    }
+    // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
+    // CHECK: memref.store
+    // CHECK-NEXT: }
+    // CHECK-NEXT: gpu.barrier
+    // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
+    // CHECK: memref.store
+    // CHECK-NEXT: }
+    // CHECK-NEXT: gpu.return
+    tile.launch @next grid(%n) ins(%r#1 : !row) outs(%r#0 : !row)
+    tile.launch @next grid(%n) ins(%r#0 : !row) outs(%g : !row)
+    gpu.return
+  }
+  gpu.func @next(%x: !row, %y: !row, %task: index) attributes {tile.code, tile.threads = 64 : i64,
+      tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "task"}]} {
+    %v = memref.load %x[%task] : !row
+    memref.store %v, %y[%task] : !row
+    gpu.return
+  }
+}

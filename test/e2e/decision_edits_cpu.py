@@ -9,6 +9,7 @@ from decision_edit import ARTIFACT, CPU, Edit
 
 _PAIRS = "test/python/plan/recurrences/tile-plan-wavefronts.mlir#1"
 _UNROLLED = "test/lib/Transforms/Recurrences/tile-unroll-recurrences.mlir#0"
+_SHIFTED = "test/lib/Transforms/Recurrences/tile-fuse-shifted.mlir#3"
 _SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
@@ -164,6 +165,7 @@ CPU_EDITS = (
     Edit("pair", CPU, _PAIRS, "tile-plan-wavefronts", r"i64: 3, 9", "i64: 1, 99"),
     Edit("unroll", CPU, _UNROLLED, "tile-unroll-recurrences", r"\n +attributes {tile\.unroll}", ""),
     Edit("wavefront", CPU, _SKEW, "tile-skew-recurrences", r"\n +attributes {tile\.wavefront}", ""),
+    Edit("shift", CPU, _SHIFTED, "tile-fuse-shifted", r" {tile\.shift = 1 : i64}", ""),
     Edit("sparsity", CPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
     Edit(
         "sparsity",

@@ -9,6 +9,7 @@ from decision_edit import ARTIFACT, GPU, Edit
 
 _PAIRS = "test/python/plan/recurrences/tile-plan-wavefronts.mlir#1"
 _UNROLLED = "test/lib/Transforms/Recurrences/tile-unroll-recurrences.mlir#0"
+_SHIFTED = "test/lib/Transforms/Recurrences/tile-fuse-shifted.mlir#3"
 _SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
@@ -19,6 +20,7 @@ GPU_EDITS = (
     Edit("pair", GPU, _PAIRS, "tile-plan-wavefronts", r"i64: 3, 9", "i64: 1, 99"),
     Edit("unroll", GPU, _UNROLLED, "tile-unroll-recurrences", r"\n +attributes {tile\.unroll}", ""),
     Edit("wavefront", GPU, _SKEW, "tile-skew-recurrences", r"\n +attributes {tile\.wavefront}", ""),
+    Edit("shift", GPU, _SHIFTED, "tile-fuse-shifted", r" {tile\.shift = 1 : i64}", ""),
     Edit("host", GPU, "plain", "tile-plan-fusion", r"test\.negation", 'tile.host = "mine"'),
     Edit("sparsity", GPU, _COVER, "tile-apply-sparsity", r"cover = [^\n]*, kernels = [^\]]*\]", 'cover = "dense"'),
     Edit("apart", GPU, "plain", "tile-plan-fusion", r"test\.product", "tile.apart"),

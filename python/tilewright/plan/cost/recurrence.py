@@ -61,7 +61,9 @@ def in_turn(works: Sequence[Work], trips: int, device: Device) -> float:
         device: whose.
     """
     steps = sum(_compute(work.recurrent, work.weights, device) + _meeting(device) for work in works)
-    projected = sum(work.projected * trips / _multiply_adds(device) + _launch(device) for work in works if work.projected)
+    projected = sum(
+        work.projected * trips / _multiply_adds(device) + _launch(device) for work in works if work.projected
+    )
     return trips * steps + projected
 
 

@@ -106,6 +106,43 @@ func.func @beside(%h0: !row, %n: index) -> (!row, !row) {
 // -----
 
 !row = tensor<8xf32>
+!rows = tensor<9x8xf32>
+#all = affine_map<(d0) -> (d0)>
+
+// CHECK-LABEL: @main(
+// CHECK: scf.for {{.*}} = %c0 to %c8
+func.func @main(%h0: !row) -> (!rows, !row) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %e = tensor.empty() : !rows
+  %a:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%h = %h0, %y = %e) -> (!row, !rows) {
+    %o = tensor.empty() : !row
+    %n = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel"]} ins(%h : !row) outs(%o : !row) {
+    ^bb0(%x: f32, %s: f32):
+      %v = math.tanh %x : f32
+      linalg.yield %v : f32
+    } -> !row
+    %i = tensor.insert_slice %n into %y[%t, 0] [1, 8] [1, 1] : !row into !rows
+    scf.yield %n, %i : !row, !rows
+  }
+  %b = scf.for %t = %c0 to %c9 step %c1 iter_args(%h = %h0) -> (!row) {
+    %x = tensor.extract_slice %a#1[%t, 0] [1, 8] [1, 1] : !rows to !row
+    %o = tensor.empty() : !row
+    %n = linalg.generic {indexing_maps = [#all, #all, #all], iterator_types = ["parallel"]}
+        ins(%h, %x : !row, !row) outs(%o : !row) {
+    ^bb0(%g: f32, %r: f32, %s: f32):
+      %v = arith.addf %g, %r : f32
+      linalg.yield %v : f32
+    } -> !row
+    scf.yield %n : !row
+  } {tile.shift = 1 : i64}
+  return %a#1, %b : !rows, !row
+}
+
+// -----
+
+!row = tensor<8xf32>
 
 func.func @wrong(%h0: !row, %n: index) -> !row {
   %c0 = arith.constant 0 : index
@@ -114,7 +151,7 @@ func.func @wrong(%h0: !row, %n: index) -> !row {
     %v = math.tanh %h : !row
     scf.yield %v : !row
   }
-  // expected-error @+1 {{cannot follow the loop in front of it by 0 iterations, as 'tile.shift' asks: it starts from what they give}}
+  // expected-error @+1 {{cannot follow the loop in front of it by 0 iterations, as 'tile.shift' asks: it starts}}
   %b = scf.for %t = %c0 to %n step %c1 iter_args(%h = %a) -> (!row) {
     %v = math.exp %h : !row
     scf.yield %v : !row

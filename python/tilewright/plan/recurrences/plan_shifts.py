@@ -14,7 +14,7 @@ from tilewright.ir import decisions
 from tilewright.ir.constants import trip_count
 from tilewright.ir.diagnostics import remark
 from tilewright.ir.structure import EXPECTED, blocks
-from tilewright.ir.target_info import device_of
+from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
@@ -33,7 +33,7 @@ class PlanShifts(Pass):
     One behind the other, each loop waits for every step of its own, and what it needs of a whole sequence is one
     product before it. As one loop, an iteration holds a step of each: fewer iterations, whose steps a GPU runs side by
     side between two barriers. They read the weights of all loops, and row by row. The law is
-    `plan/cost/recurrence.py`; a remark gives both times.
+    `plan/cost/recurrence.py`; a remark gives both times. Without a device they run in turn.
 
     Before:
     ```mlir
@@ -68,7 +68,7 @@ class PlanShifts(Pass):
         """Visit groups of loops."""
         for block in blocks(op):
             for group in _groups(block):
-                _decide(group, device_of(op, self.name))
+                _decide(group, find_device(op))
 
 
 def _groups(block: ir.Block) -> Iterator[list[ir.Operation]]:
@@ -86,18 +86,21 @@ def _groups(block: ir.Block) -> Iterator[list[ir.Operation]]:
     yield from (g for g in (group,) if len(g) > 1)
 
 
-def _decide(loops: list[ir.Operation], device: Device) -> None:
-    # Most programs hold no such loops: what decides about them is loaded when some are met.
-    from tilewright.plan.cost.recurrence import as_one, in_turn
-    from tilewright.plan.recurrences.work import work_of_loops
-
-    works, trips = work_of_loops(loops), trip_count(loops[0]) or EXPECTED
+def _decide(loops: list[ir.Operation], device: Device | None) -> None:
+    trips = trip_count(loops[0]) or EXPECTED
     lag = sum(decisions.SHIFT.read(loop) for loop in loops[1:])
-    one, other = in_turn(works, trips, device), as_one(works, trips + lag, device)
-    fused = one >= _LEAST_GAIN * other
+    fused, why = False, "the module names no device to predict times of (tile-set-target)"
+    if device is not None:
+        # Most programs hold no such loops: what decides about them is loaded when some are met.
+        from tilewright.plan.cost.recurrence import as_one, in_turn
+        from tilewright.plan.recurrences.work import work_of_loops
+
+        works = work_of_loops(loops)
+        one, other = in_turn(works, trips, device), as_one(works, trips + lag, device)
+        fused = one >= _LEAST_GAIN * other
+        why = f"predicted are {one * 1e6:.0f} us in turn, {other * 1e6:.0f} us as one"
     if not fused:
         for loop in loops[1:]:
             decisions.SHIFT.drop(loop)
     order = f"run as one, of {trips + lag} iterations" if fused else "run in turn"
-    times = f"{one * 1e6:.0f} us in turn, {other * 1e6:.0f} us as one"
-    remark(loops[0], f"{len(loops)} loops of {trips} iterations {order}: predicted are {times}")
+    remark(loops[0], f"{len(loops)} loops of {trips} iterations {order}: {why}")

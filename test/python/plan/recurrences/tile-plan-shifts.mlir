@@ -4,6 +4,8 @@
 // RUN: tile-opt %s --split-input-file --tile-set-target=target=cpu:icelake-server --tile-plan-shifts 2> %t \
 // RUN:   | FileCheck-22 %s --check-prefixes=CHECK,CPU
 // RUN: FileCheck-22 %s --check-prefix=SAID-CPU < %t
+// RUN: tile-opt %s --split-input-file --tile-plan-shifts 2> %t | FileCheck-22 %s --check-prefixes=CHECK,CPU
+// RUN: FileCheck-22 %s --check-prefix=SAID-NONE < %t
 
 !row = tensor<256xf32>
 !rows = tensor<64x256xf32>
@@ -18,6 +20,7 @@
 // Two layers: a GPU saves half of the barriers, a core nothing.
 // SAID-GPU: remark: 2 loops of 64 iterations run as one, of 65 iterations: predicted are {{[0-9]+}} us in turn
 // SAID-CPU: remark: 2 loops of 64 iterations run in turn: predicted are {{[0-9]+}} us in turn
+// SAID-NONE: remark: 2 loops of 64 iterations run in turn: the module names no device
 // CHECK-LABEL: @layers(
 // GPU: {tile.shift = 1 : i64}
 // CPU-NOT: tile.shift

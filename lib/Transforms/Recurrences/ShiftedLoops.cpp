@@ -204,7 +204,8 @@ private:
               .isFunctionOfDim(along.getPosition()))
         return false;
       // What has no dimension for the loop is whole sequences, if it needs any.
-      return dim ? followsFrom(operand.get(), Row{*dim, row.place})
+      return dim ? cast<ShapedType>(operand.get().getType()).hasStaticShape() &&
+                       followsFrom(operand.get(), Row{*dim, row.place})
                  : !needs(operand.get());
     });
   }

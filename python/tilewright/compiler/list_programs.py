@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import UnsupportedError, UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tilewright.fractal.function import Function
     from tilewright.fractal.tracing.program import Traced
     from tilewright.mlir import ir
@@ -48,6 +51,19 @@ def traced(program: Function, shapes: Mapping[str, Any] | None) -> Traced:
                 f'shapes={{"{spec.name}": ({wanted})}}'
             )
     return result
+
+
+def unsigned_types(program: Traced) -> dict[str, str]:
+    """Element types of inputs and outputs that have no sign, by name: integers of IR have none at all."""
+    specs = (*program.inputs, *program.outputs)
+    return {spec.name: from_numpy(spec.dtype) for spec in specs if spec.dtype.kind == "u"}
+
+
+def signless(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Weights of the types of their globals: the bytes of integers as those of ones with a sign."""
+    return {
+        name: array.view(f"i{array.itemsize}") if array.dtype.kind == "u" else array for name, array in weights.items()
+    }
 
 
 def shape_of(kind: ir.Type) -> tuple[tuple[int, ...], ir.Type] | None:

@@ -56,6 +56,7 @@ class Source:
         name: what reports call it.
         weights: bytes of external globals of MLIR text.
         shaped: whether sizes that the user gave are already in the text.
+        types: element types of inputs and outputs, by name, where users see others than the text has: those with signs.
     """
 
     value: Any
@@ -63,13 +64,14 @@ class Source:
     name: str
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
     shaped: bool = False
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def content_id(self) -> str:
         """A digest of the model's bytes, external data included."""
         if self.kind == "mlir":
             arrays = [part for name, array in sorted(self.weights.items()) for part in (name, array.tobytes())]
-            return digest("mlir", self.value, *arrays)
+            return digest("mlir", self.value, *arrays, *(f"{name} {kind}" for name, kind in sorted(self.types.items())))
         if isinstance(self.value, Path):
             return digest("onnx", *_file_ids(self.value))
         data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
@@ -126,8 +128,9 @@ def open_source(
     """
     if list_programs.is_program(model):
         program = list_programs.traced(model, shapes)
-        source = Source(program.module_text, "mlir", program.name, program.weights, shaped=True)
-        weights = program.weights
+        types = list_programs.unsigned_types(program)
+        source = Source(program.module_text, "mlir", program.name, shaped=True, types=types)
+        weights = list_programs.signless(program.weights)
     elif _is_torch_module(model):
         source = Source(_exported(model, example_inputs), "onnx", type(model).__name__)
     elif example_inputs is not None:
@@ -235,6 +238,10 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
     kind = ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
     inputs = _tensor_specs(kind.inputs, function, "arg_attrs", "input")
     outputs = _tensor_specs(kind.results, function, "res_attrs", "output")
+    inputs, outputs = (
+        tuple(replace(spec, dtype=source.types.get(spec.name, spec.dtype)) for spec in specs)
+        for specs in (inputs, outputs)
+    )
     return Imported(module, dict(source.weights), inputs, outputs)
 
 

@@ -69,6 +69,7 @@ from tilewright.fractal.math import (
     where,
     zeros,
 )
+from tilewright.fractal.quantized import dequantize, quantize
 from tilewright.fractal.recursion import recursive
 from tilewright.fractal.tree import Tree
 from tilewright.fractal.types import Array, Tensor
@@ -84,6 +85,7 @@ __all__ = [
     "cat",
     "concat",
     "deinterleave",
+    "dequantize",
     "dilated_map",
     "enumerate",
     "exp",
@@ -108,6 +110,7 @@ __all__ = [
     "min",
     "minimum",
     "product",
+    "quantize",
     "recursive",
     "reduce",
     "relu",

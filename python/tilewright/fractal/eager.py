@@ -13,6 +13,7 @@ import numpy as np
 from tilewright.core.errors import UserError
 from tilewright.dialects.fractal import access
 from tilewright.dialects.fractal.values import Lists, join
+from tilewright.dialects.sparse_tile.formats import Format
 from tilewright.fractal.types import ListType, Type, alike, is_number, number_dtype, type_of
 
 Body = Callable[[list[Any]], list[Any]]
@@ -165,6 +166,15 @@ class Eager:
     def tensor(self, xs: Lists) -> np.ndarray:
         """Rectangular lists as one tensor."""
         return xs.array()
+
+    def dequantize(self, codes: np.ndarray, format: Format, numbers: Sequence[np.ndarray], dtype: np.dtype) -> Any:
+        """The elements that codes stand for."""
+        scales, *zeros = numbers
+        return format.dequantize(codes, scales, zeros[0] if zeros else None, dtype)
+
+    def quantize(self, x: np.ndarray, format: Format, numbers: Sequence[np.ndarray]) -> Any:
+        """The codes of elements."""
+        return format.quantize(x, *numbers)
 
     def filler(self, xs: Lists, value: Any) -> Any:
         """An element to fill a list with."""

@@ -18,6 +18,7 @@ _LISTS = (
     PassSpec("tile-skew-recurrences", "these run along diagonals; lists still say what is an element"),
     PassSpec("tile-unroll-recurrences", "of those row by row each row's weights are operands that can be packed"),
     PassSpec("tile-split-scans", "projections of a sequence are one product, of what is left row by row"),
+    PassSpec("tile-lower-formats", "a body of a generic can be computed for all elements of a list", {"lists": True}),
     PassSpec("convert-fractal-to-linalg", "nested lists are tensors, their functions structured ops and loops"),
 )
 """Programs of nested lists; nothing for other models."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from tilewright.ir.generics import walk
 from tilewright.mlir import ir
-from tilewright.passes import Pass, register
+from tilewright.passes import Pass, option, register
 
 
 @register
@@ -46,9 +46,12 @@ class LowerFormats(Pass):
     name: ClassVar[str] = "tile-lower-formats"
     dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg", "math", "sparse_tile", "tensor")
 
+    lists: bool = option(False, "those alone that are in functions of lists, where only bodies can be lifted")
+
     def run(self, op: ir.Operation) -> None:
         """Op by op, in order; then what nobody takes goes."""
-        found = [one for name in ("quantize", "dequantize", "parts") for one in walk(op, f"sparse_tile.{name}")]
+        names = ("quantize", "dequantize", "parts")
+        found = [one for name in names for one in walk(op, f"sparse_tile.{name}") if not self.lists or _in_list(one)]
         if not found:
             return
         from tilewright.normalize.formats.lowering import lower  # numpy: when it runs
@@ -58,3 +61,11 @@ class LowerFormats(Pass):
         for left in walk(op, "sparse_tile.assemble"):
             if not any(True for _ in left.results[0].uses):
                 left.erase()
+
+
+def _in_list(op: ir.Operation) -> bool:
+    """Whether an op is in the body of one of dialect `fractal`."""
+    above = op.parent
+    while above is not None and not above.operation.name.startswith("fractal."):
+        above = above.operation.parent
+    return above is not None

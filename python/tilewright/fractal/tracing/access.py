@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.fractal.tracing.emit import Index, i64
-from tilewright.fractal.tracing.leaves import Leaves
+from tilewright.fractal.tracing.formats import Formats
 from tilewright.fractal.tracing.values import ListValue, TensorValue, Value
 from tilewright.fractal.types import (
     RAGGED,
@@ -29,7 +29,7 @@ from tilewright.mlir import ir
 I64 = TensorType((), np.dtype(np.int64))
 
 
-class Access(Leaves):
+class Access(Formats):
     """Functions of lists; lengths follow as far as they are known."""
 
     def at(self, xs: ListValue, place: Any) -> Value:

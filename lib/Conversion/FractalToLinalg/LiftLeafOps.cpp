@@ -42,21 +42,6 @@ static void cloneOp(Lifter &l, Operation *op) {
 // Structured and elementwise operations
 //===----------------------------------------------------------------------===//
 
-/// Where the result of a lifted op is made: as large as it is now.
-static Value liftedInit(Lifter &l, Value init, ArrayRef<Axis> loops) {
-  const Lifted &given = l.lookup(init);
-  if (ArrayRef<Axis>(given.axes) == loops)
-    return given.tensor;
-  auto leaf = cast<RankedTensorType>(init.getType());
-  auto make = [&] { return l.empty(l.sizesOf(given, loops), leaf); };
-  if (given.tensor.getDefiningOp<tensor::EmptyOp>())
-    return make();
-  if (auto fill = given.tensor.getDefiningOp<linalg::FillOp>())
-    return linalg::FillOp::create(l.b, fill.getInputs(), ValueRange(make()))
-        .getResult(0);
-  return l.aligned(given, loops);
-}
-
 static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
   SmallVector<Axis> loops = l.loopsOf(op->getOperands());
   if (loops.empty())
@@ -75,7 +60,7 @@ static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
     maps.push_back(liftedMap(map, value.axes, loops));
   }
   for (OpOperand &init : op.getDpsInitsMutable()) {
-    inits.push_back(liftedInit(l, init.get(), loops));
+    inits.push_back(l.liftedInit(init.get(), loops));
     maps.push_back(liftedMap(op.getMatchingIndexingMap(&init), loops, loops));
   }
   SmallVector<utils::IteratorType> kinds(loops.size(),
@@ -177,7 +162,7 @@ static void liftExtract(Lifter &l, tensor::ExtractSliceOp op) {
 static void liftInsert(Lifter &l, tensor::InsertSliceOp op) {
   SmallVector<Axis> loops = l.loopsOf({op.getSource(), op.getDest()});
   Value source = l.aligned(l.lookup(op.getSource()), loops);
-  Value dest = liftedInit(l, op.getDest(), loops);
+  Value dest = l.liftedInit(op.getDest(), loops);
   SmallVector<OpFoldResult> offsets, sizes, strides;
   takeAll(l, dest, loops.size(), offsets, sizes, strides);
   llvm::append_range(offsets, current(l, op.getMixedOffsets()));

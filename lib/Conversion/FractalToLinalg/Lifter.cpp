@@ -158,6 +158,20 @@ Value Lifter::aligned(const Lifted &value, ArrayRef<Axis> axes) {
       [](OpBuilder &, Location, ValueRange args) { return args.front(); });
 }
 
+Value Lifter::liftedInit(Value init, ArrayRef<Axis> axes) {
+  const Lifted &given = lookup(init);
+  if (ArrayRef<Axis>(given.axes) == axes)
+    return given.tensor;
+  auto leaf = cast<RankedTensorType>(init.getType());
+  auto make = [&] { return empty(sizesOf(given, axes), leaf); };
+  if (given.tensor.getDefiningOp<tensor::EmptyOp>())
+    return make();
+  if (auto fill = given.tensor.getDefiningOp<linalg::FillOp>())
+    return linalg::FillOp::create(b, fill.getInputs(), ValueRange(make()))
+        .getResult(0);
+  return aligned(given, axes);
+}
+
 Value Lifter::parallel(
     ValueRange inputs, ArrayRef<AffineMap> maps, Value into,
     function_ref<Value(OpBuilder &, Location, ValueRange)> element) {
@@ -262,7 +276,7 @@ LogicalResult Lifter::lift(Block &block) {
 }
 
 LogicalResult Lifter::liftOp(Operation *op) {
-  for (auto *lower : {liftComputeOp, liftAccessOp, liftRegroupOp})
+  for (auto *lower : {liftComputeOp, liftAccessOp, liftRegroupOp, liftSparseOp})
     if (std::optional<LogicalResult> done = lower(*this, op))
       return *done;
   return liftLeafOp(*this, op);

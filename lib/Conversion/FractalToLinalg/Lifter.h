@@ -92,6 +92,9 @@ public:
   /// The tensor with exactly these axes in front, repeated along those that
   /// the value lacks.
   mlir::Value aligned(const Lifted &value, llvm::ArrayRef<Axis> axes);
+  /// Where the result of an op is made, whose init is `init`: as large as it is
+  /// for all elements.
+  mlir::Value liftedInit(mlir::Value init, llvm::ArrayRef<Axis> axes);
   /// Each element of `into` from elements of the inputs, all at once; the map
   /// of the result is the identity.
   mlir::Value
@@ -177,6 +180,7 @@ std::optional<llvm::LogicalResult> liftComputeOp(Lifter &l,
 std::optional<llvm::LogicalResult> liftAccessOp(Lifter &l, mlir::Operation *op);
 std::optional<llvm::LogicalResult> liftRegroupOp(Lifter &l,
                                                  mlir::Operation *op);
+std::optional<llvm::LogicalResult> liftSparseOp(Lifter &l, mlir::Operation *op);
 llvm::LogicalResult liftLeafOp(Lifter &l, mlir::Operation *op);
 llvm::LogicalResult liftReduce(Lifter &l, fractal::ReduceOp op);
 llvm::LogicalResult liftRecurse(Lifter &l, fractal::RecurseOp op);

@@ -28,6 +28,9 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     chunk, its last node is computed several times. How often the loops run,
     only a run knows.
 
+    A product with one encoded weight (`sparse_tile.matmul`) is one for all
+    elements, whose rows or columns are those of all of them.
+
     Access operations that permute, cut or repeat lists cost nothing, or a slice.
     Others (windows, shifts, reversed lists, gathers) are copied by one generic.
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import remark
+from tilewright.ir.generics import walk
 from tilewright.ir.structure import blocks
 from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
@@ -31,7 +32,7 @@ class PlanWavefronts(Pass):
     Row by row, a step has one point, the weights of one row stay near, and what needs no state is one product for the
     row. Along diagonals, there are fewer steps, each with a point of every row. The law is `plan/cost/recurrence.py`;
     a remark gives both times. Of pairs in each other, the outermost that gains is taken. Rows with weights that stay in
-    order are unrolled (`tile.unroll`).
+    order are unrolled (`tile.unroll`); so are those with encoded ones: a product takes one encoded weight.
 
     Before:
     ```mlir
@@ -80,12 +81,14 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     scan = body[len(body) - 2].operation  # what tile-find-pairs found stands before the yield
     work = work_of(scan)
     one, other = row_by_row(work, rows, columns, device), along_diagonals(work, rows, columns, device)
-    diagonals = one >= _LEAST_GAIN * other
+    encoded = bool(walk(pair, "sparse_tile.matmul"))
+    diagonals = one >= _LEAST_GAIN * other and not encoded
     if diagonals:
         decisions.WAVEFRONT.set(pair, True)
-    elif rows <= _MOST_UNROLLED and work.all_weights:
+    elif rows <= _MOST_UNROLLED and (work.all_weights or encoded):
         decisions.UNROLL.set(pair, True)
     order = f"run as {rows + columns - 1} diagonals" if diagonals else "stay row by row"
+    order += " (each has an encoded weight of its own)" if encoded else ""
     times = f"{one * 1e6:.0f} us row by row, {other * 1e6:.0f} us along diagonals"
     remark(pair, f"{rows} x {columns} points of a recurrence {order}: predicted are {times}")
 

@@ -54,3 +54,25 @@ func.func @main(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !row
   }
   return %r : !list
 }
+
+// -----
+
+!row = tensor<1x8xf32>
+!list = !fractal.array<[9] of tensor<1x8xf32>>
+#tesa = #sparse_tile.tesa<nm<2 : 4, axis = 0>>
+
+// One product takes one encoded weight: each row of the domain has its own.
+// CHECK-LABEL: @encoded(
+// CHECK: fractal.fold {{.*}} attributes {tile.unroll}
+func.func @encoded(%xs: !list, %ws: !fractal.array<[3] of tensor<8x8xf32>>, %h0: !row) -> !list {
+  %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!list, !fractal.array<[3] of tensor<8x8xf32>>) -> !list
+      attributes {tile.pair = array<i64: 3, 9>} {
+    %hs = fractal.scan left (%h = %h0) over (%x = %s) : (!row, !list) -> !list {
+      %p = sparse_tile.pack %w : tensor<8x8xf32> to tensor<8x8xf32, #tesa>
+      %y = sparse_tile.matmul %h, %p, %x : !row, tensor<8x8xf32, #tesa>, !row
+      fractal.yield %y : !row
+    }
+    fractal.yield %hs : !list
+  }
+  return %r : !list
+}

@@ -72,6 +72,7 @@ class MaterializeCopies(Pass):
         for choice in walk(op, "scf.if"):
             for region in (r for r in choice.regions if len(r.blocks)):  # there may be no else
                 _whole_results(terminator(region))
+            _results_apart(choice)
         for choice in walk(op, "arith.select"):
             _whole_results(choice)
         for loop in walk(op, "scf.for"):
@@ -246,6 +247,59 @@ def _whole_results(choice: ir.Operation) -> None:
     for number, value in enumerate(choice.operands):
         if _is_static(value) and _is_part(value):
             _copy_operand(choice, number)
+
+
+def _results_apart(choice: ir.Operation) -> None:
+    """Copy what two results of a branch in a loop would share, and one of two tensors from before that are one result.
+
+    To bufferization a result is the tensors of both sides at once, and so are, then, the states that these are: none
+    of them could be overwritten while another one is read.
+    """
+    if len(choice.regions) != 2 or not len(choice.regions[1].blocks) or not _is_in_loop(choice):
+        return
+    ends = [terminator(region) for region in choice.regions]
+    taken: list[ir.Value] = []
+    for number in range(len(choice.results)):
+        if not _is_static(choice.results[number]):
+            continue
+        roots = [_root(end.operands[number]) for end in ends]
+        if roots[0] == roots[1] and roots[0] not in taken:
+            taken.append(roots[0])
+            continue
+        several = all(_is_before(root, choice) for root in roots)
+        for end, root, other in zip(ends, roots, (False, several), strict=True):
+            if root in taken or other:
+                _copy_operand(end, number)
+            else:
+                taken.append(root)
+
+
+def _root(value: ir.Value) -> ir.Value:
+    """The tensor whose place another one has, in another shape or overwritten; one that is made anew itself."""
+    while (made := maker(value)) is not None:
+        reshaped = made.name in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
+        place = made.operands[0] if reshaped else _destination(value)
+        source = None if place is None else maker(place)
+        if place is None or (source is not None and source.name == "tensor.empty"):
+            break
+        value = place
+    return value
+
+
+def _is_before(value: ir.Value, choice: ir.Operation) -> bool:
+    """Whether a tensor is there before a branch begins."""
+    block = ir.BlockArgument(value).owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+    here: ir.Operation | None = choice
+    while here is not None and here.block != block:
+        here = here.parent
+    return here is not None
+
+
+def _is_in_loop(op: ir.Operation) -> bool:
+    above = op.parent
+    while above is not None and above.operation.name not in ("scf.for", "scf.while"):
+        above = above.operation.parent
+    return above is not None
 
 
 def _is_part(value: ir.Value) -> bool:

@@ -118,3 +118,49 @@ func.func @parts(%x: tensor<1xf32>, %y: tensor<2xf32>, %z: tensor<2xf32>) -> (te
   %c = tensor.insert_slice %z into %a[1] [2] [1] : tensor<2xf32> into tensor<3xf32>
   return %b, %c : tensor<3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// In a loop no tensor is in two results of a branch, and two tensors from before are not one result: to bufferization
+// they would be one.
+
+// CHECK-LABEL: @apart
+// CHECK: scf.for
+// CHECK: %[[R:.*]]:2 = scf.if
+// CHECK: %[[E:.*]] = linalg.generic
+// CHECK: math.tanh
+// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[E]]
+// CHECK: scf.yield %[[E]], %[[COPY]]
+// CHECK: } else {
+// CHECK-NEXT: scf.yield %[[A:.*]], %[[B:.*]] :
+// CHECK: scf.if
+// CHECK-NEXT: scf.yield %[[R]]#0
+// CHECK: } else {
+// CHECK: %[[OTHER:.*]] = linalg.generic {{.*}} ins(%[[R]]#1
+// CHECK: scf.yield %[[OTHER]]
+#id = affine_map<(m) -> (m)>
+func.func @apart(%x: tensor<8xf32>, %n: index, %on: i1) -> (tensor<8xf32>, tensor<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %e = tensor.empty() : tensor<8xf32>
+  %s:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x, %b = %x) -> (tensor<8xf32>, tensor<8xf32>) {
+    %r:2 = scf.if %on -> (tensor<8xf32>, tensor<8xf32>) {
+      %t = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]}
+          ins(%a : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+      ^bb0(%p: f32, %o: f32):
+        %h = math.tanh %p : f32
+        linalg.yield %h : f32
+      } -> tensor<8xf32>
+      scf.yield %t, %t : tensor<8xf32>, tensor<8xf32>
+    } else {
+      scf.yield %a, %b : tensor<8xf32>, tensor<8xf32>
+    }
+    %q = scf.if %on -> (tensor<8xf32>) {
+      scf.yield %r#0 : tensor<8xf32>
+    } else {
+      scf.yield %r#1 : tensor<8xf32>
+    }
+    scf.yield %q, %r#0 : tensor<8xf32>, tensor<8xf32>
+  }
+  return %s#0, %s#1 : tensor<8xf32>, tensor<8xf32>
+}

@@ -140,14 +140,15 @@ def _store(op: Op) -> Step:
 
 
 def _view(op: Op) -> Step:
-    kind = op["type"]
+    kind, begins = op["type"], op.get("begins", True)
 
     def view(frame: Frame) -> None:
         source: View = frame.registers[op["source"]]
         shift = source.address - source.memory.address + frame.registers[op["shift"]]
         sizes = _sizes(frame, kind["shape"], op["sizes"])
         made = frame.registers[op["result"]] = View.contiguous(source.memory, kind["dtype"], sizes, shift)
-        frame.program.begin(made)
+        if begins:
+            frame.program.begin(made)
 
     return view
 

@@ -208,19 +208,20 @@ _PURE = frozenset("view subview reinterpret permute collapse expand metadata dim
 def _late_views(body: list[Op], ends: Sequence[int]) -> list[Op]:
     """Put views right before what first touches their memory: there a temporary in the arena begins.
 
-    A kernel that launches others takes the arena as a whole: what it leaves in a temporary must not begin behind it.
+    A kernel that launches others takes the arena as a whole. What it leaves in a temporary must not begin behind it,
+    nor before it, where the same bytes may hold what it reads: such a view begins nothing.
     """
     waiting: dict[int, Op] = {}
     result: list[Op] = []
 
-    def place(register: int) -> None:
+    def place(register: int, **more: bool) -> None:
         op = waiting.get(register)
         if op is not None:
             for made in _made(op):
                 del waiting[made]
             for needed in _reads(op):
                 place(needed)
-            result.append(op)
+            result.append({**op, **more})
 
     for op in body:
         if op["op"] in _PURE:
@@ -228,7 +229,9 @@ def _late_views(body: list[Op], ends: Sequence[int]) -> list[Op]:
             continue
         touched = set(_reads(op))
         parts = [made for made, view in waiting.items() if view["op"] == "view" and view["source"] in touched]
-        for register in [*parts, *_reads(op)]:
+        for register in parts:
+            place(register, begins=False)
+        for register in _reads(op):
             place(register)
         result.append(op)
     for register in ends:

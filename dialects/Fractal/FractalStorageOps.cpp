@@ -78,6 +78,13 @@ static LogicalResult verifyRagged(Operation *op, ArrayType array,
 }
 
 LogicalResult FromRaggedOp::verify() {
+  // from_ragged_c4
+  if (std::optional<ArrayRef<int64_t>> most = getMost();
+      most && (most->size() != getOffsets().size() ||
+               llvm::any_of(*most, [](int64_t length) { return length < 0; })))
+    return emitOpError("has most = [")
+           << *most << "]: for each of the " << getOffsets().size()
+           << " inner levels it says how long a list is at most";
   return verifyRagged(*this, getResult().getType(), getFlat().getType(),
                       getOffsets().getTypes());
 }

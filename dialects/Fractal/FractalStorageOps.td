@@ -71,14 +71,17 @@ def Fractal_FromRaggedOp : Fractal_Op<"from_ragged", [Pure]> {
     Leaves stand in depth-first order. There is one list of offsets per inner
     level, outermost first: list i of the level has elements `offsets[i]` to
     `offsets[i + 1]` (excluded) of the next level, or of the leaves. Offsets begin
-    with 0 and do not descend; the last one is the number of all elements. The
-    reference interpreter checks that.
+    with 0 and do not descend; the last one is at most the number of all elements,
+    and what stands behind it belongs to no list. `most` says for each inner level
+    how long a list is at most. The reference interpreter checks that.
 
     - `from_ragged_c1`: `flat` has one level, and the leaf of the result.
     - `from_ragged_c2`: the result has two levels or more; there is one list of
       offsets, a tensor of i64 of rank 1, per level but the first.
     - `from_ragged_c3`: where the result's length and the size of the first
       offsets are known, that size is the length and one.
+    - `from_ragged_c4`: `most`, where given, has a number for each inner level,
+      not negative.
 
     Example:
 
@@ -89,13 +92,20 @@ def Fractal_FromRaggedOp : Fractal_Op<"from_ragged", [Pure]> {
           -> !fractal.array<[4, ragged, ragged] of tensor<8xf32>>
       return %r : !fractal.array<[4, ragged, ragged] of tensor<8xf32>>
     }
+    func.func @bounded(%xs: !fractal.array<[64] of tensor<8xf32>>, %o: tensor<5xi64>)
+        -> !fractal.array<[4, ragged] of tensor<8xf32>> {
+      %r = fractal.from_ragged %xs, %o most [16] : !fractal.array<[64] of tensor<8xf32>>, tensor<5xi64>
+          -> !fractal.array<[4, ragged] of tensor<8xf32>>
+      return %r : !fractal.array<[4, ragged] of tensor<8xf32>>
+    }
     ```
   }];
   let arguments = (ins Fractal_ArrayType:$flat,
-                       Variadic<1DTensorOf<[I64]>>:$offsets);
+                       Variadic<1DTensorOf<[I64]>>:$offsets,
+                       OptionalAttr<DenseI64ArrayAttr>:$most);
   let results = (outs Fractal_ArrayType:$result);
   let assemblyFormat = [{
-    $flat `,` $offsets attr-dict
+    $flat `,` $offsets (`most` $most^)? attr-dict
     `:` qualified(type($flat)) `,` type($offsets) `->` qualified(type($result))
   }];
   let hasVerifier = 1;
@@ -104,7 +114,9 @@ def Fractal_FromRaggedOp : Fractal_Op<"from_ragged", [Pure]> {
 def Fractal_ToRaggedOp : Fractal_Op<"to_ragged", [Pure]> {
   let summary = "nested lists as leaves in a line, with offsets";
   let description = [{
-    The inverse of `from_ragged`, for any lengths.
+    The inverse of `from_ragged`, for any lengths. Where the type of `flat` or of
+    offsets says how many there are, there may be more than the lists have: the
+    rest of `flat` is zero, that of the offsets is their last one.
 
     - `to_ragged_c1`: `flat` has one level, and the leaf of the source.
     - `to_ragged_c2`: the source has two levels or more; there is one list of

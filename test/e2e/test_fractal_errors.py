@@ -24,33 +24,28 @@ def joined(xss: ft.Array[2, (2,)]):
 
 
 @ft.function
-def positive(xs: ft.Array[1, (2,)]):
-    doubled = ft.map(lambda x: x + x, xs)
-    return ft.filter(lambda x: ft.sum(x) > 0.0, doubled)  # here
+def copies(xss: ft.Array[2, (2,)]):
+    return ft.map(lambda xs: ft.repeat(xs[0], ft.length(xs)), xss)  # here
 
 
 @ft.function
-def kept(xs: ft.Array[1, (2,)]):
-    some = ft.filter(lambda x: ft.sum(x) > 0.0, xs)  # here
-    return ft.foldl(lambda s, x: s + x, ft.zeros(2), some)
+def told(xs: ft.Array[1, (2,)], n: ft.Tensor[(), np.int64]):
+    return ft.repeat(xs[0], n)  # here
 
 
 @ft.function
-def dealt(xs: ft.Array[1, (2,)]):
-    def scan(ys):
-        return ft.scanl(lambda s, y: s + y, ft.zeros(2), ys)
+def lengthened(xss: ft.Array[2, (2,)]):
+    return ft.length(ft.foldl(lambda state, xs: xs, xss[0], xss))  # here
 
-    return ft.dilated_map(scan, xs, 2)  # here
+
+@ft.function
+def halves(xss: ft.Array[2, (2,)]):
+    return ft.map(lambda xs: ft.split(xs, 2), xss)  # here
 
 
 @ft.function
 def uneven(xss: ft.Array[2, (2,)], yss: ft.Array[2, (2,)]):
     return ft.map(lambda xs: ft.reduce(lambda a, b: a + b, ft.zeros(2), xs), ft.join(xss, yss))  # here
-
-
-@ft.function
-def chosen(xs: ft.Array[1, (2,)], places: ft.Array[2, (), np.int64]):
-    return ft.map(lambda some: ft.gather(xs, some), places)  # here
 
 
 @ft.function
@@ -99,34 +94,59 @@ def test_lengths_that_are_none(given: Any) -> None:
     assert error.location.startswith(f"{__file__}:")
 
 
-def test_ragged_lists() -> None:
-    error = refused(UnsupportedError, joined, {"xss": (4, "ragged")})
-    assert "xss of joined is ragged" in str(error) and "pad them to one length" in str(error)
+def test_lengths_of_their_own_without_a_largest() -> None:
+    error = refused(UserError, joined, {"xss": (4, "ragged")})
+    assert "the lengths of xss are not known" in str(error)
+    assert 'shapes={"xss": (4, ("ragged", ...))}' in str(error)
 
 
-@pytest.mark.parametrize("program", [positive, kept])
-def test_filter(program: ft.Function) -> None:
-    error = refused(UnsupportedError, program, {"xs": (4,)})
-    assert "'fractal.filter' has no lowering yet" in str(error)
+@pytest.mark.parametrize("given", [(("ragged", 4), 3), (4, ("ragged", -1)), (4, ("ragged", 1.5)), (4, ("even", 3))])
+def test_largest_lengths_that_are_none(given: Any) -> None:
+    program = ft.function(joined.__wrapped__)
+    with pytest.raises(UserError, match="but it has 2 levels: for each a number") as caught:
+        program.trace({"xss": given})
+    assert caught.value.location is not None and caught.value.location.startswith(f"{__file__}:")
+
+
+def test_a_result_of_any_length() -> None:
+    error = refused(UserError, told, {"xs": (4,)})
+    assert "output0 is lists [?] of f32[2], and how long its lists are at most is not known" in str(error)
+    assert error.location == line(told)
+
+
+@pytest.mark.parametrize(("program", "text"), [
+    (copies, "'fractal.repeat' makes lists of which no length is known"),
+    (lengthened, "'fractal.fold' has a state that is a list whose length only a run knows"),
+    (halves, "'fractal.split' reads a list whose length only a run knows"),
+])  # fmt: skip
+def test_ragged_lists_that_have_no_lowering(program: ft.Function, text: str) -> None:
+    error = refused(UnsupportedError, program, {"xss": (4, ("ragged", 3))})
+    assert text in str(error)
     assert error.location.startswith(line(program))
 
 
-def test_groups_of_unequal_lengths() -> None:
-    error = refused(UnsupportedError, dealt, {"xs": (5,)})
-    assert "cuts a list of 5 in 2 parts of unequal lengths" in str(error)
-    assert error.location.startswith(line(dealt))
+def test_lists_longer_than_the_largest() -> None:
+    model = tw.compile(joined, "cpu", shapes={"xss": (3, ("ragged", 4))})
+    long = ft.Lists(np.zeros((6, 2), np.float32))
+    with pytest.raises(UserError, match="input xss: list 1 of level 1 has 5 elements; the model was compiled for"):
+        model(long.nest([0, 5, 1]))
+    with pytest.raises(UserError, match="input xss is a list of 3, got 2 lists"):
+        model(long.nest([3, 3]))
+    with pytest.raises(UserError, match="input xss has 2 levels of lists"):
+        model(long)
+    with pytest.raises(UserError, match=r"missing input xss.offsets0"):
+        model(np.zeros((3, 4, 2), np.float32))
+    whole = tw.compile(joined, "cpu", shapes={"xss": (3, 2)})
+    with pytest.raises(UserError, match="lists of level 1 have lengths from 0 to 5"):
+        whole(long.nest([0, 5, 1]))
+    (found,) = whole(long.nest([2, 2, 2]))
+    np.testing.assert_array_equal(found, joined(long.nest([2, 2, 2])).array())
 
 
 def test_lists_of_unequal_lengths_joined() -> None:
     error = refused(UnsupportedError, uneven, {"xss": (2, 3), "yss": (2, 4)})
     assert "joins lists of lists of different lengths" in str(error)
     assert error.location.startswith(line(uneven))
-
-
-def test_places_that_differ_between_elements() -> None:
-    error = refused(UnsupportedError, chosen, {"xs": (5,), "places": (2, 3)})
-    assert "indices that differ between elements" in str(error)
-    assert error.location.startswith(line(chosen))
 
 
 def test_a_state_that_changes_its_shape() -> None:
@@ -145,12 +165,3 @@ def test_arguments_of_other_lengths() -> None:
     model = tw.compile(joined, "cpu", shapes={"xss": (4, 3)})
     with pytest.raises(UserError, match=r"xss must have shape \[4, 3, 2\], got \[4, 2, 2\]"):
         model(np.zeros((4, 2, 2), np.float32))
-
-
-def test_unsupported_programs_are_right_eagerly() -> None:
-    """The limits are those of the lowering: eager mode knows the results."""
-    xs = np.array([[1, 2], [-3, 1], [4, 0], [0, -1], [2, 2]], np.float32)
-    np.testing.assert_array_equal(positive(xs).array(), 2 * xs[[0, 2, 4]])
-    np.testing.assert_array_equal(kept(xs), xs[[0, 2, 4]].sum(0))
-    expected = [xs[0], xs[1], xs[0] + xs[2], xs[1] + xs[3], xs[0] + xs[2] + xs[4]]
-    np.testing.assert_array_equal(dealt(xs).array(), expected)

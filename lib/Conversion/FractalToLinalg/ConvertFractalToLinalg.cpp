@@ -111,6 +111,11 @@ static LogicalResult convert(func::FuncOp function, int64_t chunk) {
       continue;
     }
     const Lifted &lifted = l.lookup(operand);
+    if (!lifted.isComplete())
+      return unsupported(end) << "gives a list whose length only a run knows, "
+                              << operand.getType()
+                              << ": give the flat list and the offsets, which "
+                                 "fractal.to_ragged makes";
     Value tensor = l.aligned(lifted, levelsOf(lifted));
     if (tensor.getType() != result)
       tensor = tensor::CastOp::create(l.b, result, tensor);

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/FractalToLinalg/Lifter.h"
+#include "lib/Conversion/FractalToLinalg/Presences.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -214,16 +214,42 @@ static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
   return success();
 }
 
+/// Whether lists, or the places that are read, are not the same for all
+/// elements around.
+static bool isRagged(Lifter &l, Operation *op) {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    if (!isa<ArrayType>(operand.getType()))
+      return operand.getType().isIndex() && l.isLifted(operand);
+    return !l.lookup(operand).isComplete();
+  });
+}
+
+/// A slice of a list of a known length may have a size that only a run knows.
+static bool isOpen(Lifter &l, SliceOp op) {
+  auto size = dyn_cast<Value>(op.getMixedSize());
+  const Lifted &list = l.lookup(op.getSource());
+  return size && !getConstantIntValue(l.scalar(size)) &&
+         getConstantIntValue(list.lengths.front());
+}
+
 std::optional<LogicalResult> tilewright::liftAccessOp(Lifter &l,
                                                       Operation *op) {
+  if (!isa<AtOp, SliceOp, RepeatOp, ReverseOp, ShiftOp, WindowOp, ReadOp>(op))
+    return std::nullopt;
+  bool ragged = isRagged(l, op);
   if (auto at = dyn_cast<AtOp>(op))
-    return liftAt(l, at);
-  if (auto slice = dyn_cast<SliceOp>(op);
-      slice && int64_t(slice.getStride()) > 0)
-    return liftSlice(l, slice), success();
-  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return ragged ? liftRaggedAt(l, at) : liftAt(l, at);
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    if (ragged || isOpen(l, slice))
+      return liftRaggedSlice(l, slice);
+    if (int64_t(slice.getStride()) > 0)
+      return liftSlice(l, slice), success();
+  }
+  if (auto repeat = dyn_cast<RepeatOp>(op)) {
+    if (repeat.getCount() && l.isLifted(repeat.getCount()))
+      return unbounded(op);
     return liftRepeat(l, repeat), success();
-  if (isa<ReverseOp, ShiftOp, WindowOp, SliceOp, ReadOp>(op))
-    return liftByCopy(l, cast<AccessOpInterface>(op));
-  return std::nullopt;
+  }
+  auto access = cast<AccessOpInterface>(op);
+  return ragged ? liftRaggedAccess(l, access) : liftByCopy(l, access);
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/FractalToLinalg/Lifter.h"
+#include "lib/Conversion/FractalToLinalg/Presences.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -17,26 +18,20 @@ using namespace mlir;
 using namespace tilewright;
 using namespace tilewright::fractal;
 
-/// The length that lists have in common, a number where one of them has one.
-static OpFoldResult commonLength(Lifter &l, ValueRange arrays) {
-  for (Value array : arrays)
-    if (std::optional<int64_t> size =
-            getConstantIntValue(l.lookup(array).lengths.front()))
-      return l.b.getIndexAttr(*size);
-  return l.lookup(arrays.front()).lengths.front();
-}
-
 static LogicalResult liftMap(Lifter &l, MapOp op) {
-  OpFoldResult length = commonLength(l, op.getArrays());
-  Axis loop = l.addLoop(length);
-  for (auto [array, element] :
-       llvm::zip_equal(op.getArrays(), op.getElements()))
-    l.define(element, l.lookup(array).entered(loop));
+  InStep step = inStep(l, op.getArrays());
+  Axis loop = l.addLoop(step.length);
+  for (auto [list, element] : llvm::zip_equal(step.lists, op.getElements()))
+    l.define(element, list.entered(loop));
   if (failed(l.lift(op.getBodyBlock())))
     return failure();
   for (auto [value, result] :
-       llvm::zip_equal(op.getYield().getValues(), op.getResults()))
-    l.define(result, l.lookup(value).listed(loop, length));
+       llvm::zip_equal(op.getYield().getValues(), op.getResults())) {
+    Lifted list = l.lookup(value).listed(loop, step.length);
+    if (step.presence)
+      list.setPresence(0, step.presence);
+    l.define(result, list);
+  }
   return success();
 }
 
@@ -114,55 +109,105 @@ static FailureOr<SmallVector<Lifted>> liftStep(Lifter &l, Block &body,
                              [&](Value value) { return l.lookup(value); });
 }
 
+namespace {
+/// What a loop of states needs.
+struct Recurrence {
+  Operation *op;
+  InStep step;
+  SmallVector<State> states;
+  bool right, scans;
+};
+} // namespace
+
+/// States are as long in all steps: where one of them is a list of a length of
+/// its own, the lengths would be states too.
+static LogicalResult checkStates(Operation *op, ArrayRef<Lifted> states) {
+  for (const Lifted &state : states)
+    if (!state.isComplete())
+      return unsupported(op)
+             << "has a state that is a list whose length only a run knows, "
+                "which has no lowering yet; begin with a list of a known "
+                "length";
+  return success();
+}
+
+/// All that changes in a step: the states, then the lists of them.
+static FailureOr<SmallVector<Value>> stepValues(Lifter &l, Recurrence &r,
+                                                scf::ForOp loop) {
+  OpFoldResult at = stepOf(l, loop, r.step.length, r.right);
+  ValueRange carried = loop.getRegionIterArgs();
+  SmallVector<Lifted> arguments;
+  for (auto [state, arg] : llvm::zip(r.states, carried))
+    arguments.push_back(state.with(arg));
+  for (const Lifted &list : r.step.lists)
+    arguments.push_back(l.elementAt(list, at));
+  FailureOr<SmallVector<Lifted>> next =
+      liftStep(l, r.op->getRegion(0).front(), arguments);
+  if (failed(next) || failed(checkStates(r.op, *next)))
+    return failure();
+  l.b.setLoc(r.op->getLoc());
+  std::optional<Lifted> present;
+  if (r.step.presence) {
+    Lifted list = r.step.lists.front();
+    list.setPresence(0, r.step.presence);
+    present = presentAt(l, list, at);
+  }
+  SmallVector<Value> after;
+  for (auto [number, state, value] : llvm::enumerate(r.states, *next))
+    after.push_back(
+        present ? selected(l, *present, value, arguments[number], state.axes)
+                : l.aligned(value, state.axes));
+  for (int64_t number : llvm::seq<int64_t>(r.scans ? r.states.size() : 0))
+    after.push_back(
+        insertAt(l, after[number], carried[r.states.size() + number], at));
+  for (auto [value, arg] : llvm::zip_equal(after, carried))
+    value = castTo(l, value, arg.getType());
+  return after;
+}
+
+/// The last states, or the lists of all of them.
+static void defineStates(Lifter &l, const Recurrence &r, scf::ForOp loop) {
+  for (auto [number, state] : llvm::enumerate(r.states)) {
+    Lifted last = state.with(loop.getResult(number));
+    if (r.scans) {
+      last = last.repeated(r.step.length);
+      last.axes.insert(last.axes.begin(), levelAxis(0));
+      last.tensor = loop.getResult(r.states.size() + number);
+      if (r.step.presence)
+        last.setPresence(0, r.step.presence);
+    }
+    l.define(r.op->getResult(number), last);
+  }
+}
+
 LogicalResult tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
                                    ValueRange arrays, bool right, bool scans) {
-  OpFoldResult length = commonLength(l, arrays);
+  SmallVector<Lifted> given =
+      llvm::map_to_vector(inits, [&](Value init) { return l.lookup(init); });
+  if (failed(checkStates(op, given)))
+    return failure();
   SmallVector<Axis> around = l.loopsOf(op);
-  SmallVector<State> states = llvm::map_to_vector(
+  Recurrence r = {op, inStep(l, arrays), {}, right, scans};
+  r.states = llvm::map_to_vector(
       inits, [&](Value init) { return stateOf(l, init, around); });
   SmallVector<Value> carried;
-  for (auto [init, state] : llvm::zip_equal(inits, states))
+  for (auto [init, state] : llvm::zip_equal(inits, r.states))
     carried.push_back(l.aligned(l.lookup(init), state.axes));
   if (scans)
-    for (const State &state : states)
-      carried.push_back(emptyList(l, state, length));
+    for (const State &state : r.states)
+      carried.push_back(emptyList(l, state, r.step.length));
   Value zero = l.index(l.b.getIndexAttr(0)), one = l.index(l.b.getIndexAttr(1));
-  Value count = l.index(length);
+  Value count = l.index(r.step.length);
   auto loop = scf::ForOp::create(l.b, zero, count, one, carried);
   {
     OpBuilder::InsertionGuard guard(l.b);
     l.b.setInsertionPointToEnd(loop.getBody());
-    OpFoldResult at = stepOf(l, loop, length, right);
-    SmallVector<Lifted> arguments;
-    for (auto [state, arg] : llvm::zip(states, loop.getRegionIterArgs()))
-      arguments.push_back(state.with(arg));
-    for (Value array : arrays)
-      arguments.push_back(l.elementAt(l.lookup(array), at));
-    FailureOr<SmallVector<Lifted>> next =
-        liftStep(l, op->getRegion(0).front(), arguments);
-    if (failed(next))
+    FailureOr<SmallVector<Value>> after = stepValues(l, r, loop);
+    if (failed(after))
       return failure();
-    l.b.setLoc(op->getLoc());
-    SmallVector<Value> after;
-    for (auto [state, value] : llvm::zip_equal(states, *next))
-      after.push_back(l.aligned(value, state.axes));
-    for (int64_t number : llvm::seq<int64_t>(scans ? states.size() : 0))
-      after.push_back(insertAt(l, after[number],
-                               loop.getRegionIterArgs()[states.size() + number],
-                               at));
-    for (auto [value, arg] : llvm::zip_equal(after, loop.getRegionIterArgs()))
-      value = castTo(l, value, arg.getType());
-    scf::YieldOp::create(l.b, after);
+    scf::YieldOp::create(l.b, *after);
   }
-  for (auto [number, state] : llvm::enumerate(states)) {
-    Lifted last = state.with(loop.getResult(number));
-    if (scans) {
-      last = last.repeated(length);
-      last.axes.insert(last.axes.begin(), levelAxis(0));
-      last.tensor = loop.getResult(states.size() + number);
-    }
-    l.define(op->getResult(number), last);
-  }
+  defineStates(l, r, loop);
   return success();
 }
 
@@ -180,10 +225,6 @@ std::optional<LogicalResult> tilewright::liftComputeOp(Lifter &l,
       .Case([&](FoldOp fold) { return liftRecurrence(l, fold); })
       .Case([&](ReduceOp reduce) { return liftReduce(l, reduce); })
       .Case([&](RecurseOp recurse) { return liftRecurse(l, recurse); })
-      .Case([&](FilterOp filter) {
-        return unsupported(filter)
-               << "has no lowering yet: how many elements it keeps is known at "
-                  "run time only; select values in a map instead";
-      })
+      .Case([&](FilterOp filter) { return liftFilter(l, filter); })
       .Default([](Operation *) { return std::nullopt; });
 }

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Analysis/UsedValues.h"
-#include "lib/Conversion/FractalToLinalg/Lifter.h"
+#include "lib/Conversion/FractalToLinalg/Presences.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -210,6 +210,8 @@ static bool isElementwise(Operation *op) {
 LogicalResult tilewright::liftLeafOp(Lifter &l, Operation *op) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return liftStructured(l, structured);
+  if (isVarying(l, op))
+    return liftVarying(l, op);
   if (isElementwise(op))
     return liftElementwise(l, op);
   bool readsLists =

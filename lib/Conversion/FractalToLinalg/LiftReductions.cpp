@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/FractalToLinalg/Lifter.h"
+#include "lib/Conversion/FractalToLinalg/Presences.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 using namespace mlir;
@@ -71,7 +73,9 @@ static bool leftIsFirst(ReduceOp op, Operation *scalar) {
 
 /// One generic with a reduction loop over the list.
 static void reduceAtOnce(Lifter &l, ReduceOp op, Operation *scalar) {
-  const Lifted &list = l.lookup(op.getArrays().front());
+  Lifted list = l.lookup(op.getArrays().front());
+  if (list.presenceOf(0))
+    list = masked(l, list, *arith::getNeutralElement(scalar));
   const Lifted &init = l.lookup(op.getInits().front());
   RankedTensorType leaf = leafOf(op.getInits().front().getType());
   SmallVector<Axis> around = Lifter::loopsOf({list, init});
@@ -113,8 +117,11 @@ LogicalResult tilewright::liftReduce(Lifter &l, ReduceOp op) {
   if (!scalar)
     scalar = genericCombiner(op);
   bool isLeaf = isa<RankedTensorType>(op.getInits().front().getType());
-  if (scalar && isLeaf &&
-      l.lookup(op.getArrays().front()).dimOf(levelAxis(0))) {
+  const Lifted &list = l.lookup(op.getArrays().front());
+  // Elements that are not there become the operation's neutral one.
+  bool isMasked = static_cast<bool>(list.presenceOf(0));
+  bool canMask = scalar && (!isMasked || arith::getNeutralElement(scalar));
+  if (canMask && isLeaf && (isMasked || list.dimOf(levelAxis(0)))) {
     reduceAtOnce(l, op, scalar);
     return success();
   }

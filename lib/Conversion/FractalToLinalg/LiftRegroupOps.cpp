@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Conversion/FractalToLinalg/Lifter.h"
+#include "lib/Conversion/FractalToLinalg/Presences.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -104,15 +104,14 @@ static LogicalResult unknown(Operation *op) {
 static LogicalResult liftCut(Lifter &l, Operation *op, int64_t parts,
                              bool interleaved) {
   const Lifted &list = l.lookup(op->getOperand(0));
+  if (interleaved && list.presenceOf(0))
+    return liftRaggedInterleave(l, cast<InterleaveOp>(op));
   if (!allKnown(list, 1))
     return unknown(op);
   int64_t length = *getConstantIntValue(list.lengths.front());
   int64_t groups = interleaved ? std::min(parts, length) : parts;
   if (groups != 0 && length % groups != 0)
-    return unsupported(op)
-           << "cuts a list of " << length << " in " << parts
-           << " parts of unequal lengths, which have no lowering yet; pad the "
-              "list to a multiple";
+    return liftRaggedInterleave(l, cast<InterleaveOp>(op)); // split_c1
   int64_t each = groups == 0 ? 0 : length / groups;
   Lifted result = interleaved
                       ? cut(l, list, each, groups, /*slowIsOuter=*/false)
@@ -123,6 +122,9 @@ static LogicalResult liftCut(Lifter &l, Operation *op, int64_t parts,
 
 static LogicalResult liftMerge(Lifter &l, Operation *op, bool interleaved) {
   const Lifted &list = l.lookup(op->getOperand(0));
+  if (list.presenceOf(0) || list.presenceOf(1))
+    return interleaved ? liftRaggedDeinterleave(l, cast<DeinterleaveOp>(op))
+                       : liftRaggedFlatten(l, cast<FlattenOp>(op));
   if (!allKnown(list, 2))
     return unknown(op);
   Axis first = levelAxis(0), second = levelAxis(1);
@@ -139,6 +141,14 @@ static void liftProduct(Lifter &l, ProductOp op) {
       [](Axis axis) { return axis == levelAxis(0) ? axis : deeper(axis, 1); });
   lefts.lengths.insert(lefts.lengths.begin() + 1, columns);
   Lifted rights = rhs.repeated(rows);
+  if (Presence inner = rhs.presenceOf(0)) {
+    lefts.presences.resize(std::max<size_t>(1, lefts.presences.size()));
+    lefts.presences.insert(lefts.presences.begin() + 1, inner);
+  } else if (lefts.presences.size() > 1) {
+    lefts.presences.insert(lefts.presences.begin() + 1, Presence());
+  }
+  if (Presence outer = lhs.presenceOf(0))
+    rights.setPresence(0, outer);
   l.define(op.getLefts(), lefts);
   l.define(op.getRights(), rights);
 }
@@ -166,6 +176,9 @@ static LogicalResult liftJoin(Lifter &l, JoinOp op) {
   SmallVector<Value> parts = llvm::map_to_vector(
       lists, [&](const Lifted &list) { return l.aligned(list, axes); });
   result.tensor = l.joined(parts, result.tensor, 0);
+  auto isComplete = [](const Lifted &list) { return list.isComplete(); };
+  if (!llvm::all_of(lists, isComplete))
+    return liftRaggedJoin(l, op, lists, result);
   l.define(op.getResult(), result);
   return success();
 }
@@ -195,10 +208,11 @@ Lifted tilewright::gathered(Lifter &l, const Lifted &list, Value indices,
 }
 
 static LogicalResult liftGather(Lifter &l, GatherOp op) {
+  if (!l.isLifted(op.getIndices()))
+    return liftRaggedGather(l, op); // a list of a length that a run knows
   const Lifted &given = l.lookup(op.getIndices());
-  if (!given.loops().empty())
-    return unsupported(op) << "has indices that differ between elements of a "
-                              "list around it, which has no lowering yet";
+  if (!given.loops().empty() || !l.lookup(op.getSource()).isComplete())
+    return liftRaggedGather(l, op);
   l.define(op.getResult(), gathered(l, l.lookup(op.getSource()), given.tensor,
                                     leafOf(op.getType())));
   return success();
@@ -211,6 +225,10 @@ static LogicalResult liftGather(Lifter &l, GatherOp op) {
 static LogicalResult liftFromTensor(Lifter &l, FromTensorOp op) {
   const Lifted &given = l.lookup(op.getSource());
   Lifted list = given;
+  if (!given.lengths.empty()) { // places in a list of a length of its own
+    l.define(op.getResult(), list);
+    return success();
+  }
   int64_t outer = given.axes.size();
   for (int64_t level : llvm::seq(op.getType().getDepth())) {
     list.axes.push_back(levelAxis(level));
@@ -221,14 +239,22 @@ static LogicalResult liftFromTensor(Lifter &l, FromTensorOp op) {
   return success();
 }
 
-static void liftToTensor(Lifter &l, ToTensorOp op) {
-  const Lifted &list = l.lookup(op.getSource());
+static LogicalResult liftToTensor(Lifter &l, ToTensorOp op) {
+  Lifted list = claimed(l, l.lookup(op.getSource()), op.getType().getShape());
+  if (!list.isComplete()) {
+    // As places that a gather reads, the list itself will do.
+    if (llvm::all_of(op->getUsers(), llvm::IsaPred<GatherOp>))
+      return success();
+    return unsupported(op) << "of a list whose length only a run knows has no "
+                              "lowering: a tensor has a known size";
+  }
   SmallVector<Axis> axes = list.loops();
   int64_t outer = axes.size();
   llvm::append_range(axes, levelsOf(list));
   Lifted result = {l.aligned(list, axes), axes, {}};
   result.axes.truncate(outer);
   l.define(op.getResult(), result);
+  return success();
 }
 
 std::optional<LogicalResult> tilewright::liftRegroupOp(Lifter &l,
@@ -245,20 +271,12 @@ std::optional<LogicalResult> tilewright::liftRegroupOp(Lifter &l,
       .Case([&](JoinOp join) { return liftJoin(l, join); })
       .Case([&](GatherOp gather) { return liftGather(l, gather); })
       .Case([&](FromTensorOp from) { return liftFromTensor(l, from); })
-      .Case([&](ToTensorOp to) { return liftToTensor(l, to), success(); })
+      .Case([&](ToTensorOp to) { return liftToTensor(l, to); })
       .Case([&](CastOp cast) {
         l.define(cast.getResult(), l.lookup(cast.getSource()));
         return success();
       })
-      .Case([&](LengthOp length) {
-        l.defineScalar(length.getResult(),
-                       l.index(l.lookup(length.getSource()).lengths.front()));
-        return success();
-      })
-      .Case<FromRaggedOp, ToRaggedOp>([](Operation *ragged) {
-        return unsupported(ragged)
-               << "has no lowering yet: ragged lists are computed by the eager "
-                  "mode and the reference target only";
-      })
+      .Case<LengthOp, FromRaggedOp, ToRaggedOp>(
+          [&](Operation *stored) { return liftStored(l, stored); })
       .Default([](Operation *) { return std::nullopt; });
 }

@@ -8,6 +8,7 @@
 
 #include "lib/Conversion/FractalToLinalg/Lifter.h"
 #include "lib/Analysis/UsedValues.h"
+#include "lib/Conversion/FractalToLinalg/Presences.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -51,6 +52,27 @@ void tilewright::takeAll(Lifter &l, Value tensor, int64_t dims,
 // Lifted
 //===----------------------------------------------------------------------===//
 
+bool Presence::isMask() const {
+  return cast<RankedTensorType>(tensor.getType()).getElementType().isInteger(1);
+}
+
+Presence Lifted::presenceOf(int64_t level) const {
+  return level < static_cast<int64_t>(presences.size()) ? presences[level]
+                                                        : Presence();
+}
+
+void Lifted::setPresence(int64_t level, Presence presence) {
+  if (level >= static_cast<int64_t>(presences.size()))
+    presences.resize(level + 1);
+  presences[level] = std::move(presence);
+}
+
+bool Lifted::isComplete() const {
+  return llvm::none_of(presences, [](const Presence &presence) {
+    return static_cast<bool>(presence);
+  });
+}
+
 std::optional<int64_t> Lifted::dimOf(Axis axis) const {
   const auto *found = llvm::find(axes, axis);
   if (found == axes.end())
@@ -59,7 +81,11 @@ std::optional<int64_t> Lifted::dimOf(Axis axis) const {
 }
 
 Lifted Lifted::renamed(function_ref<Axis(Axis)> rename) const {
-  return {tensor, llvm::map_to_vector(axes, rename), lengths};
+  Lifted result = *this;
+  result.axes = llvm::map_to_vector(axes, rename);
+  for (Presence &presence : result.presences)
+    presence.axes = llvm::map_to_vector(presence.axes, rename);
+  return result;
 }
 
 Lifted Lifted::entered(Axis loop) const {
@@ -67,6 +93,8 @@ Lifted Lifted::entered(Axis loop) const {
     return axis == levelAxis(0) ? loop : deeper(axis, -1);
   });
   element.lengths.erase(element.lengths.begin());
+  if (!element.presences.empty())
+    element.presences.erase(element.presences.begin());
   return element;
 }
 
@@ -74,6 +102,8 @@ Lifted Lifted::listed(Axis loop, OpFoldResult length) const {
   Lifted list = renamed(
       [&](Axis axis) { return axis == loop ? levelAxis(0) : deeper(axis, 1); });
   list.lengths.insert(list.lengths.begin(), length);
+  if (!list.presences.empty())
+    list.presences.insert(list.presences.begin(), Presence());
   return list;
 }
 
@@ -121,8 +151,13 @@ SmallVector<Axis> Lifter::loopsOf(ArrayRef<Lifted> values) {
   });
   if (most != values.end())
     found.insert_range(most->loops());
-  for (const Lifted &value : values)
+  for (const Lifted &value : values) {
     found.insert_range(value.loops());
+    for (const Presence &presence : value.presences)
+      for (Axis axis : presence.axes)
+        if (!isLevel(axis))
+          found.insert(axis);
+  }
   return found.takeVector();
 }
 
@@ -244,22 +279,34 @@ Value Lifter::inserted(Value part, Value tensor, ArrayRef<OpFoldResult> offsets,
                                        strides);
 }
 
-Lifted Lifter::elementAt(const Lifted &list, OpFoldResult index) {
+/// The tensor of one place of the outermost level, and the axes that are left.
+static Lifted sliceAt(Lifter &l, Lifted list, OpFoldResult index) {
   std::optional<int64_t> dim = list.dimOf(levelAxis(0));
   if (!dim)
-    return list.entered(/*loop=*/0); // no axis is renamed
+    return list;
   auto type = cast<RankedTensorType>(list.tensor.getType());
   SmallVector<OpFoldResult> offsets, sizes, strides;
-  takeAll(*this, list.tensor, type.getRank(), offsets, sizes, strides);
+  takeAll(l, list.tensor, type.getRank(), offsets, sizes, strides);
   offsets[*dim] = index;
-  sizes[*dim] = b.getIndexAttr(1);
+  sizes[*dim] = l.b.getIndexAttr(1);
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + *dim);
-  Lifted rest = list;
-  rest.axes.erase(rest.axes.begin() + *dim);
-  rest.tensor = sliceOf(RankedTensorType::get(shape, type.getElementType()),
-                        list.tensor, offsets, sizes, strides);
-  return rest.entered(/*loop=*/0);
+  list.axes.erase(list.axes.begin() + *dim);
+  list.tensor = l.sliceOf(RankedTensorType::get(shape, type.getElementType()),
+                          list.tensor, offsets, sizes, strides);
+  return list;
+}
+
+Lifted Lifter::elementAt(const Lifted &list, OpFoldResult index) {
+  Lifted rest = sliceAt(*this, list, index);
+  for (auto [level, presence] : llvm::enumerate(rest.presences)) {
+    if (!presence)
+      continue;
+    Lifted part =
+        sliceAt(*this, {presence.tensor, presence.axes, list.lengths}, index);
+    presence = level == 0 ? Presence() : Presence{part.tensor, part.axes};
+  }
+  return rest.entered(/*loop=*/0); // no axis is renamed
 }
 
 Value Lifter::index(OpFoldResult size) {
@@ -275,9 +322,47 @@ LogicalResult Lifter::lift(Block &block) {
   return success();
 }
 
+/// Ops that know of lists whose elements are not all there, and those that also
+/// know of gaps between elements.
+static bool knowsLengths(Operation *op) {
+  return !isa<fractal::SplitOp, fractal::ReadOp, fractal::RecurseOp>(op);
+}
+static bool knowsGaps(Operation *op) {
+  return isa<fractal::MapOp, fractal::ScanOp, fractal::FoldOp,
+             fractal::ReduceOp, fractal::FilterOp, fractal::LengthOp>(op);
+}
+
+/// Arrays are made as the op can read them.
+LogicalResult Lifter::prepareArrays(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    if (!isa<fractal::ArrayType>(operand.getType()) || !isLifted(operand) ||
+        lookup(operand).isComplete())
+      continue;
+    if (!knowsLengths(op))
+      return unsupported(op) << "reads a list whose length only a run knows, "
+                                "which has no lowering yet; give it one length";
+    if (!knowsGaps(op))
+      define(operand, compacted(*this, lookup(operand)));
+  }
+  return success();
+}
+
+/// What types claim of lengths holds.
+void Lifter::applyClaims(Operation *op) {
+  for (Value result : op->getResults())
+    if (auto type = dyn_cast<fractal::ArrayType>(result.getType());
+        type && isLifted(result) && !lookup(result).isComplete())
+      define(result, claimed(*this, lookup(result), type.getLengths()));
+}
+
 LogicalResult Lifter::liftOp(Operation *op) {
+  if (failed(prepareArrays(op)))
+    return failure();
   for (auto *lower : {liftComputeOp, liftAccessOp, liftRegroupOp, liftSparseOp})
-    if (std::optional<LogicalResult> done = lower(*this, op))
+    if (std::optional<LogicalResult> done = lower(*this, op)) {
+      if (succeeded(*done))
+        applyClaims(op);
       return *done;
+    }
   return liftLeafOp(*this, op);
 }

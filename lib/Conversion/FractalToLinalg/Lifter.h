@@ -28,6 +28,19 @@ inline Axis deeper(Axis axis, int64_t levels) {
   return isLevel(axis) ? axis - levels : axis;
 }
 
+/// Which elements of a level are there, if it is as long in memory as its
+/// longest list may be.
+struct Presence {
+  /// Numbers (i64): so many elements of each list, from the first one on; or a
+  /// mask (i1), which has an axis for the level itself. Null: all are there.
+  mlir::Value tensor;
+  /// Named as those of the list.
+  llvm::SmallVector<Axis> axes;
+
+  explicit operator bool() const { return static_cast<bool>(tensor); }
+  bool isMask() const;
+};
+
 /// A value of the program, for all elements of the maps around it. Maps that it
 /// does not vary with have no axis, and levels that only repeat elements
 /// neither.
@@ -37,7 +50,13 @@ struct Lifted {
   llvm::SmallVector<Axis> axes;
   /// Of each level, outermost first; none for a leaf.
   llvm::SmallVector<mlir::OpFoldResult> lengths;
+  /// Of the first levels; those that are left out are complete.
+  llvm::SmallVector<Presence> presences = {};
 
+  Presence presenceOf(int64_t level) const;
+  void setPresence(int64_t level, Presence presence);
+  /// Whether all lists of a level are equally long.
+  bool isComplete() const;
   /// Which dimension an axis is; none where the value does not vary with it.
   std::optional<int64_t> dimOf(Axis axis) const;
   /// An element of each list, which `loop` is now a map over.
@@ -134,6 +153,8 @@ public:
 
 private:
   llvm::LogicalResult liftOp(mlir::Operation *op);
+  llvm::LogicalResult prepareArrays(mlir::Operation *op);
+  void applyClaims(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Value, Lifted> values;
   mlir::IRMapping scalars;
@@ -183,6 +204,7 @@ std::optional<llvm::LogicalResult> liftRegroupOp(Lifter &l,
 std::optional<llvm::LogicalResult> liftSparseOp(Lifter &l, mlir::Operation *op);
 llvm::LogicalResult liftLeafOp(Lifter &l, mlir::Operation *op);
 llvm::LogicalResult liftReduce(Lifter &l, fractal::ReduceOp op);
+llvm::LogicalResult liftFilter(Lifter &l, fractal::FilterOp op);
 llvm::LogicalResult liftRecurse(Lifter &l, fractal::RecurseOp op);
 
 /// The elements of each outermost list at these places, of which there is one

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tilewright.core.dtypes import from_numpy
-from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.core.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,26 +31,29 @@ def traced(program: Function, shapes: Mapping[str, Any] | None) -> Traced:
 
     Args:
         program: made by `ft.function`.
-        shapes: the lengths of each list's levels, by the parameter's name, outermost first.
+        shapes: the lengths of each list's levels, by the parameter's name, outermost first; ``("ragged", 64)`` where
+            each list of a level has its own, of at most 64.
 
     Raises:
         UserError: a length is missing or wrong, or the program cannot be traced.
-        UnsupportedError: lists are ragged.
     """
-    result = program.trace(dict(shapes or {}))
-    for spec in result.inputs:
-        if "ragged" in spec.lengths:
-            raise UnsupportedError(
-                f"{spec.name} of {result.name} is ragged: such lists run in eager mode and have no lowering yet; pad "
-                "them to one length"
-            )
-        if None in spec.lengths:
-            wanted = ", ".join("..." if n is None else str(n) for n in spec.lengths)
-            raise UserError(
-                f"the lengths of {spec.name} are not known: a program of lists is compiled for given ones; say "
-                f'shapes={{"{spec.name}": ({wanted})}}'
-            )
-    return result
+    for name, kind in program.inputs(shapes):
+        unknown = [n for n in getattr(kind, "lengths", ()) if not isinstance(n, int)]
+        if not unknown:
+            continue
+        wanted = ", ".join(_wanted(n) for n in kind.lengths)
+        raise UserError(
+            f"the lengths of {name} are not known: a program of lists is compiled for given ones, and for the largest "
+            f'where lists have lengths of their own; say shapes={{"{name}": ({wanted})}}'
+        )
+    return program.trace(shapes, flat=True)
+
+
+def _wanted(length: Any) -> str:
+    """What the user writes for a length."""
+    if isinstance(length, int):
+        return str(length)
+    return '("ragged", ...)' if length == "ragged" else "..."
 
 
 def unsigned_types(program: Traced) -> dict[str, str]:

@@ -99,10 +99,13 @@ def shape_items(shapes: Mapping[str, Any] | None) -> tuple[tuple[str, Any], ...]
     return tuple(sorted(items, key=lambda item: item[0]))
 
 
-def _frozen(size: Any) -> Any:
-    """A size, a shape, the shapes of a sequence's tensors, or None for an optional that holds nothing."""
-    if size is None:
-        return None
+def _frozen(size: Any, within: bool = False) -> Any:
+    """A size, a shape, the shapes of a sequence's tensors, or None for an optional that holds nothing.
+
+    Within a shape "ragged" says that lists of a level have lengths of their own.
+    """
+    if size is None or (within and size == "ragged"):
+        return size
     if isinstance(size, str):
         raise TypeError("a size is a number")
-    return tuple(map(_frozen, size)) if hasattr(size, "__iter__") else int(size)
+    return tuple(_frozen(part, within=True) for part in size) if hasattr(size, "__iter__") else int(size)

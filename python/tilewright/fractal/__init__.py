@@ -70,6 +70,7 @@ from tilewright.fractal.math import (
     zeros,
 )
 from tilewright.fractal.quantized import dequantize, quantize
+from tilewright.fractal.ragged import unpacked
 from tilewright.fractal.recursion import recursive
 from tilewright.fractal.tree import Tree
 from tilewright.fractal.types import Array, Tensor
@@ -135,6 +136,7 @@ __all__ = [
     "tensor",
     "trace",
     "transpose",
+    "unpacked",
     "where",
     "window",
     "zeros",

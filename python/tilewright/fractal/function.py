@@ -14,11 +14,23 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.dialects.fractal.values import Lists
-from tilewright.fractal import declared_trees, eager, recursion
+from tilewright.fractal import declared_trees, eager, ragged, recursion
 from tilewright.fractal.mode import current, using
 from tilewright.fractal.tree import TreeType
 from tilewright.fractal.trees import flatten, rebuild, unzipped
-from tilewright.fractal.types import RAGGED, Array, Length, ListType, Size, Tensor, Type, alike, is_number, type_of
+from tilewright.fractal.types import (
+    RAGGED,
+    Array,
+    Length,
+    ListType,
+    Size,
+    Tensor,
+    Type,
+    alike,
+    is_number,
+    most_in,
+    type_of,
+)
 from tilewright.fractal.where import user_frame, wrong
 
 if TYPE_CHECKING:
@@ -94,13 +106,15 @@ class Function:
             raise wrong(self.name, f"{what} is {type_of(taken)}; declared are {kind}")
         return taken
 
-    def trace(self, lengths: Lengths | None = None) -> Traced:
+    def trace(self, lengths: Lengths | None = None, flat: bool = False) -> Traced:
         """The program as a module of layer 1 with `fractal` ops.
 
         Args:
             lengths: of lists, by the parameter's name: for each level, outermost first, a number, None (only a run
-                knows it) or ``"ragged"`` (each list of the level has its own). What is left out is None. Of a
-                tree how many nodes it has at most, or (nodes, depth).
+                knows it), ``"ragged"`` (each list of the level has its own) or ``("ragged", 64)``: these are at
+                most 64, and the list is given as tensors in a line and offsets (`tilewright.fractal.ragged`). What
+                is left out is None. Of a tree how many nodes it has at most, or (nodes, depth).
+            flat: results of lengths that only a run knows are given in the same form.
 
         Raises:
             UserError: a parameter is not annotated; lengths do not fit; the program cannot be traced.
@@ -108,12 +122,32 @@ class Function:
         from tilewright.fractal.tracing.program import trace_program
 
         vars(self).pop("_traceable", None)  # what it captures may have changed since the last trace
+        shapes, inputs = self._inputs(lengths)
+
+        def run(*arguments: Any) -> Any:
+            rest = iter(arguments)
+            return self(**{name: rebuild(shape, rest) for name, shape in shapes.items()})
+
+        code = inspect.unwrap(self._function).__code__
+        place = (code.co_filename, code.co_firstlineno)
+        return trace_program(self.name, run, inputs, place, using, flat)
+
+    def inputs(self, lengths: Lengths | None = None) -> list[tuple[str, Type]]:
+        """Name and type of each input of the traced program.
+
+        Raises:
+            UserError: a parameter is not annotated, or lengths do not fit.
+        """
+        return self._inputs(lengths)[1]
+
+    def _inputs(self, lengths: Lengths | None) -> tuple[dict[str, Any], list[tuple[str, Type]]]:
+        """How inputs stand in tuples, by the parameter's name; name and type of each."""
         given = dict(lengths or {})
-        shapes, inputs, names = [], [], []
+        shapes: dict[str, Any] = {}
+        inputs: list[tuple[str, Type]] = []
         for name, parameter in self._signature.parameters.items():
             if name in self.parameters:
-                names.append(name)
-                shapes.append(self._declared(name, self.parameters[name], given, inputs))
+                shapes[name] = self._declared(name, self.parameters[name], given, inputs)
             elif parameter.default is inspect.Parameter.empty:
                 raise wrong(
                     f"{self.name}.trace",
@@ -122,14 +156,7 @@ class Function:
         if given:
             known = ", ".join(name for name, kind in inputs if isinstance(kind, ListType)) or "none"
             raise wrong(f"{self.name}.trace", f"lengths= names {', '.join(given)}; lists among the parameters: {known}")
-
-        def run(*arguments: Any) -> Any:
-            rest = iter(arguments)
-            return self(**{name: rebuild(shape, rest) for name, shape in zip(names, shapes, strict=True)})
-
-        code = inspect.unwrap(self._function).__code__
-        place = (code.co_filename, code.co_firstlineno)
-        return trace_program(self.name, run, inputs, place, using)
+        return shapes, inputs
 
     def explain(self, lengths: Lengths | None = None) -> str:
         """What the program reads, what waits for what, and how much may run at once, as text.
@@ -154,7 +181,10 @@ class Function:
         if isinstance(kind, TreeType):
             return declared_trees.add(kind, name, given.pop(name, None), inputs, self.name)
         if isinstance(kind, Array):
-            inputs.append((name, ListType(self._lengths(name, kind, given.pop(name, None)), kind.leaf)))
+            listed = ListType(self._lengths(name, kind, given.pop(name, None)), kind.leaf)
+            if ragged.is_bounded(listed.lengths):
+                return ragged.add(name, listed, inputs)
+            inputs.append((name, listed))
             return None
         parts = [self._declared(f"{name}.{i}", part, given, inputs) for i, part in enumerate(get_args(kind))]
         return tuple, tuple(parts)
@@ -162,15 +192,31 @@ class Function:
     def _lengths(self, name: str, kind: Array, given: Any) -> tuple[Size, ...]:
         levels = list(given) if isinstance(given, tuple | list) else [given]
         levels += [None] * (kind.depth - len(levels))
-        for level, length in enumerate(levels):
-            number = isinstance(length, int | np.integer) and not isinstance(length, bool) and length >= 0
-            if level >= kind.depth or not (number or length is None or (length == RAGGED and level)):
-                raise wrong(
-                    f"{self.name}.trace",
-                    f"lengths of {name} are {given!r}, but it has {kind.depth} levels: for each a number, None or "
-                    '"ragged" (not the outermost)',
-                )
-        return tuple(Length() if n is None else n if n == RAGGED else int(n) for n in levels)
+        found = [_size(length, level) for level, length in enumerate(levels)]
+        sizes = tuple(size for size in found if size is not None)
+        if len(found) > kind.depth or len(sizes) < len(found):
+            raise wrong(
+                f"{self.name}.trace",
+                f"lengths of {name} are {given!r}, but it has {kind.depth} levels: for each a number, None or, but for "
+                'the outermost, "ragged" or ("ragged", 64), where lists have lengths of their own of at most 64',
+            )
+        if ragged.is_bounded(sizes) and most_in(sizes) is None:
+            raise wrong(
+                f"{self.name}.trace",
+                f"lengths of {name} are {given!r}: where lists of one level are ragged up to a length, say a length of "
+                'each level, a number or ("ragged", 64)',
+            )
+        return sizes
+
+
+def _size(given: Any, level: int) -> Size | None:
+    """The length of a level that a user gave; None where it is none."""
+    if given is None:
+        return Length()
+    if isinstance(given, str):
+        return RAGGED if given == RAGGED and level else None
+    number = isinstance(given, int | np.integer) and not isinstance(given, bool) and given >= 0
+    return int(given) if number else ragged.bounded(given, level)
 
 
 def function(python: Callable[..., Any]) -> Function:
@@ -203,6 +249,8 @@ def _is_ours(kind: Any) -> bool:
 
 def _listed(kind: Array, value: Any) -> Any:
     """A value for a list in the form of the mode; an array is one whose first dimensions are levels."""
+    if isinstance(value, ragged.Flat):
+        return current().from_flat(value.tensors, value.offsets, value.kind)
     if isinstance(value, np.ndarray):
         rank = kind.depth + len(kind.leaf.shape)
         if value.ndim != rank:

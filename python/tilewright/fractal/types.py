@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,23 +19,57 @@ from tilewright.dialects.fractal.values import Lists
 RAGGED = "ragged"
 
 
+class Own(str):
+    """Each list of the level has its own length: the text "ragged", which also knows the largest.
+
+    Attributes:
+        most: the largest length; None where that is not known.
+    """
+
+    __slots__ = ("most",)
+
+    def __new__(cls, most: int | None) -> Own:
+        """Make one."""
+        self = super().__new__(cls, RAGGED)
+        self.most = most
+        return self
+
+
 class Length:
     """A length that only a run knows: two of them are equal only where they are one object.
 
     Attributes:
         scope: number of the region whose runs have one each; 0: the program has one.
+        most: the largest that it may be; None where that is not known.
     """
 
-    __slots__ = ("scope",)
+    __slots__ = ("most", "scope")
 
-    def __init__(self, scope: int = 0) -> None:
-        self.scope = scope
+    def __init__(self, scope: int = 0, most: int | None = None) -> None:
+        self.scope, self.most = scope, most
 
     def __repr__(self) -> str:
         return "?"
 
 
 Size = int | Length | str  # the text is RAGGED
+
+
+def most_of(length: Size) -> int | None:
+    """The largest number that a length may be; None where that is not known."""
+    return length if isinstance(length, int) else getattr(length, "most", None)
+
+
+def most_in(lengths: Sequence[Size]) -> int | None:
+    """How many elements nested lists of these lengths have at most; None where that is not known."""
+    known = [most for most in map(most_of, lengths) if most is not None]
+    return prod(known) if len(known) == len(lengths) else None
+
+
+def longest(*lengths: Size) -> int | None:
+    """The largest that any of them may be; None where that is not known."""
+    known = [most for most in map(most_of, lengths) if most is not None]
+    return max(known) if len(known) == len(lengths) else None
 
 
 @dataclass(frozen=True)
@@ -67,7 +103,8 @@ class ListType:
         """What indexing gives; the length of one list of many is one of the region `scope`."""
         if self.depth == 1:
             return self.leaf
-        first = Length(scope) if self.lengths[1] == RAGGED else self.lengths[1]
+        inner = self.lengths[1]
+        first = Length(scope, most_of(inner)) if inner == RAGGED else inner
         return ListType((first, *self.lengths[2:]), self.leaf)
 
 
@@ -84,7 +121,7 @@ def list_of(length: Size, element: Type) -> ListType:
 def type_of(value: Any) -> Type:
     """The type of a tensor or of lists, in either mode."""
     if isinstance(value, Lists):
-        lengths = (RAGGED if np.ndim(length) else int(length) for length in value.lengths)
+        lengths = (Own(int(length.max())) if np.ndim(length) else int(length) for length in value.lengths)
         return ListType(tuple(lengths), TensorType(value.leaf_shape, value.dtype))
     if isinstance(value, np.ndarray | np.generic):
         return TensorType(value.shape, value.dtype)

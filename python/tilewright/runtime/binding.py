@@ -92,6 +92,8 @@ class Signature:
         Raises:
             UserError: wrong dtype or shape, or no array.
         """
+        if hasattr(value, "model_inputs"):
+            (value,) = value.model_inputs(slot.name, {slot.name: tuple(slot.shape)})
         array, export = import_array(value, slot.name, slot.dtype)
         _check("input", slot, array)
         array = stored(array)

@@ -84,6 +84,24 @@ func.func @from_ragged_c3(%x: !fractal.array<[?] of tensor<8xf32>>, %y: tensor<4
 
 // -----
 
+func.func @from_ragged_c4(%x: !fractal.array<[?] of tensor<8xf32>>, %y: tensor<5xi64>) {
+  // expected-error@+1 {{has most = [2, 3]: for each of the 1 inner levels it says how long a list is at most}}
+  %r = fractal.from_ragged %x, %y most [2, 3] : !fractal.array<[?] of tensor<8xf32>>, tensor<5xi64>
+      -> !fractal.array<[4, ragged] of tensor<8xf32>>
+  return
+}
+
+// -----
+
+func.func @from_ragged_c4_negative(%x: !fractal.array<[?] of tensor<8xf32>>, %y: tensor<5xi64>) {
+  // expected-error@+1 {{has most = [-1]: for each}}
+  %r = fractal.from_ragged %x, %y most [-1] : !fractal.array<[?] of tensor<8xf32>>, tensor<5xi64>
+      -> !fractal.array<[4, ragged] of tensor<8xf32>>
+  return
+}
+
+// -----
+
 func.func @from_ragged_offsets(%x: !fractal.array<[?] of tensor<8xf32>>, %y: tensor<5xi32>) {
   // expected-error@+1 {{must be variadic of 1D tensor of 64-bit signless integer values}}
   %r = fractal.from_ragged %x, %y : !fractal.array<[?] of tensor<8xf32>>, tensor<5xi32>

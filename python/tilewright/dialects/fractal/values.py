@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from tilewright.core.errors import UserError
+from tilewright.dialects.fractal.flat_inputs import flat_inputs
 
 
 class Lists:
@@ -223,6 +224,10 @@ class Lists:
                     "ones (`flat` and `offsets` hold lists of any lengths)"
                 )
         return self.flat.reshape(*self.lengths, *self.leaf_shape)
+
+    def model_inputs(self, name: str, given: Mapping[str, tuple[int, ...]]) -> list[np.ndarray]:
+        """What a compiled model takes for this value, see :func:`flat_inputs`."""
+        return flat_inputs(self, name, given)
 
     # What all access is made of ----------------------------------------------------------------------------------
 

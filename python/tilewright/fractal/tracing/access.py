@@ -17,12 +17,16 @@ from tilewright.fractal.tracing.values import ListValue, TensorValue, Value
 from tilewright.fractal.types import (
     RAGGED,
     ListType,
+    Own,
     Size,
     TensorType,
     Type,
     alike,
     is_number,
     list_of,
+    longest,
+    most_in,
+    most_of,
 )
 from tilewright.mlir import ir
 
@@ -104,7 +108,7 @@ class Access(Formats):
             "stride": i64(stride),
             "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, *map(len, dynamic)]),
         }
-        kind = self._resized(xs, size if isinstance(size, int) else self.fresh())
+        kind = self._resized(xs, size if isinstance(size, int) else self.fresh(most_of(xs.type.lengths[0])))
         return self.value("fractal.slice", [xs.value, *dynamic[0], *dynamic[1]], kind, attributes)
 
     def _resized(self, xs: ListValue, length: Size) -> ListType:
@@ -138,7 +142,7 @@ class Access(Formats):
         if not isinstance(fill, ListValue):
             return xs
         levels = zip(xs.type.lengths[1:], fill.type.lengths, strict=True)
-        inner = [a if a == b else RAGGED for a, b in levels]
+        inner = [_either(a, b) for a, b in levels]
         return self.cast_list(xs, ListType((xs.type.lengths[0], *inner), xs.type.leaf))
 
     def shift(self, xs: ListValue, by: int, fill: Value | None = None) -> ListValue:
@@ -163,7 +167,9 @@ class Access(Formats):
         if isinstance(length, int):
             windows: Size = max(0, (length + more - 1) // stride + 1)
         else:
-            windows = length if (stride, more) == (1, 0) else self.fresh()
+            most = most_of(length)
+            bound = None if most is None else max(0, (most + more - 1) // stride + 1)
+            windows = length if (stride, more) == (1, 0) else self.fresh(bound)
         attributes, operands = _filled(fill, wrap)
         attributes |= {"size": i64(size), "stride": i64(stride), "dilation": i64(dilation)}
         attributes["padding"] = ir.DenseI64ArrayAttr.get(list(padding))
@@ -175,8 +181,10 @@ class Access(Formats):
         if not isinstance(by, int) or by < 1:
             raise UserError(f"elements are dealt to at least one group, a number that is known; got {by!r}")
         length = xs.type.lengths[0]
-        groups: Size = min(by, length) if isinstance(length, int) else self.fresh()
-        inner = length // by if isinstance(length, int) and length % by == 0 and length else RAGGED
+        most = most_of(length)
+        groups: Size = min(by, length) if isinstance(length, int) else self.fresh(by if most is None else min(by, most))
+        rounded = None if most is None else -(-most // by)
+        inner = rounded if isinstance(length, int) and length % by == 0 and rounded else Own(rounded)
         return self.value("fractal.interleave", [xs.value], list_of(groups, self._resized(xs, inner)), {"by": i64(by)})
 
     def deinterleave(self, xss: ListValue) -> ListValue:
@@ -189,7 +197,8 @@ class Access(Formats):
 
     def _merged(self, xss: ListValue) -> ListType:
         first, second, *rest = xss.type.lengths
-        length = first * second if isinstance(first, int) and isinstance(second, int) else self.fresh()
+        length = first * second if isinstance(first, int) and isinstance(second, int) else None
+        length = self.fresh(most_in((first, second))) if length is None else length
         return ListType((length, *rest), xss.type.leaf)
 
     def split(self, xs: ListValue, into: int) -> ListValue:
@@ -197,7 +206,8 @@ class Access(Formats):
         length = xs.type.lengths[0]
         if into < 1 or (isinstance(length, int) and length % into):
             raise UserError(f"a list of length {length} has no {into} equal parts")
-        inner = length // into if isinstance(length, int) else self.fresh()
+        most = most_of(length)
+        inner = length // into if isinstance(length, int) else self.fresh(None if most is None else most // into)
         return self.value("fractal.split", [xs.value], list_of(into, self._resized(xs, inner)), {"into": i64(into)})
 
     def product(self, xs: ListValue, ys: ListValue) -> tuple[ListValue, ListValue]:
@@ -227,9 +237,11 @@ class Access(Formats):
             return lists[0]
         counts = [xs.type.lengths[0] for xs in lists]
         known = [n for n in counts if isinstance(n, int)]
-        total = sum(known) if len(known) == len(counts) else self.fresh()
+        bounds = [most for most in map(most_of, counts) if most is not None]
+        most = sum(bounds) if len(bounds) == len(counts) else None
+        total = sum(known) if len(known) == len(counts) else self.fresh(most)
         levels = zip(*(xs.type.lengths[1:] for xs in lists), strict=True)
-        inner = [level[0] if len(set(level)) == 1 else RAGGED for level in levels]
+        inner = [_either(*level) for level in levels]
         return self.value("fractal.join", [xs.value for xs in lists], ListType((total, *inner), first.leaf))
 
     def listed(self, values: list[Value]) -> ListValue:
@@ -280,6 +292,12 @@ class Access(Formats):
             number = self.op("arith.index_cast", [block.arguments[0]], [word]).results[0]
             self.op("tensor.yield", [number], [])
         return self.value("fractal.from_tensor", [made.result], ListType((length,), I64))
+
+
+def _either(*lengths: Size) -> Size:
+    """What is known of a level whose lists are of one of several lists."""
+    same = len(set(lengths)) == 1 and lengths[0] != RAGGED
+    return lengths[0] if same else Own(longest(*lengths))
 
 
 def _filled(fill: Value | None, wrap: bool) -> tuple[dict[str, ir.Attribute], list[ir.Value]]:

@@ -13,7 +13,19 @@ import numpy as np
 from tilewright.core.errors import UserError
 from tilewright.fractal.tracing.access import Access
 from tilewright.fractal.tracing.values import ListValue, Value
-from tilewright.fractal.types import RAGGED, Length, ListType, Size, TensorType, Type, alike, list_of
+from tilewright.fractal.types import (
+    RAGGED,
+    Length,
+    ListType,
+    Own,
+    Size,
+    TensorType,
+    Type,
+    alike,
+    list_of,
+    longest,
+    most_of,
+)
 from tilewright.mlir import ir
 
 Body = Callable[..., list[Any]]
@@ -30,7 +42,7 @@ class _Region:
         """A yielded type as that of a list's elements: what has a length of its own in each run is ragged."""
         if isinstance(kind, TensorType):
             return kind
-        return ListType(tuple(RAGGED if self.owns(n) else n for n in kind.lengths), kind.leaf)
+        return ListType(tuple(Own(most_of(n)) if self.owns(n) else n for n in kind.lengths), kind.leaf)
 
     def owns(self, length: Size) -> bool:
         """Whether each run of the region has its own."""
@@ -154,7 +166,7 @@ class Tracer(Access):
         """fractal.filter; of several lists it gives the places, at which the lists are then read."""
         if len(lists) == 1:
             region = self._region(lambda number: [lists[0].type.element(number)], body)
-            kept = self.fresh()
+            kept = self.fresh(most_of(lists[0].type.lengths[0]))
             kind = ListType((kept, *lists[0].type.lengths[1:]), lists[0].type.leaf)
             return self._finish("fractal.filter", _judging(region), lists, [kind])
         places = self.places(lists[0])
@@ -197,8 +209,9 @@ def _shared(state: Type, given: Type) -> Type:
         raise UserError(f"the state begins as {state} and becomes {given}: its type must stay the same")
     if isinstance(state, TensorType) or isinstance(given, TensorType):
         return state
-    first, *inner = (a if a == b else None for a, b in zip(state.lengths, given.lengths, strict=True))
-    return ListType((_Open() if first is None else first, *(RAGGED if n is None else n for n in inner)), state.leaf)
+    first, *inner = zip(state.lengths, given.lengths, strict=True)
+    levels = (a if a == b and a != RAGGED else Own(longest(a, b)) for a, b in inner)
+    return ListType((first[0] if first[0] == first[1] else _Open(), *levels), state.leaf)
 
 
 def _common_length(lists: Sequence[ListValue]) -> Size:

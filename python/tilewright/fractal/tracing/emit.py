@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.dialects.fractal.values import Lists
 from tilewright.fractal import eager
 from tilewright.fractal.tracing.values import ListValue, TensorValue, Value
-from tilewright.fractal.types import RAGGED, Length, ListType, TensorType, Type, type_of
+from tilewright.fractal.types import RAGGED, Length, ListType, TensorType, Type, most_of, type_of
 from tilewright.fractal.where import user_place
 from tilewright.frontend.builder.emit import Emitter
 from tilewright.mlir import ir
@@ -69,9 +69,9 @@ class Emit:
         lengths = ", ".join(str(length) for length in kind.lengths)
         return ir.Type.parse(f"!fractal.array<[{lengths}] of {self.mlir(kind.leaf)}>")
 
-    def fresh(self) -> Length:
-        """A length that only a run knows, one in each run of the region that we are in."""
-        return Length(self.scopes[-1])
+    def fresh(self, most: int | None = None) -> Length:
+        """A length that only a run knows, one in each run of the region that we are in; `most` if that is known."""
+        return Length(self.scopes[-1], most)
 
     # Values that are known ----------------------------------------------------------------------------------------
 
@@ -117,8 +117,13 @@ class Emit:
             whole = self.tensor_of(lists.array())
             return self.value("fractal.from_tensor", [whole.value], kind)
         flat = self.from_tensor(self.tensor_of(lists.flat), 1)
-        offsets = [self.tensor_of(offset).value for offset in lists.offsets]
-        return self.value("fractal.from_ragged", [flat.value, *offsets], kind)
+        return self.from_flat(flat, [self.tensor_of(offset) for offset in lists.offsets], kind)
+
+    def from_flat(self, flat: ListValue, offsets: Sequence[TensorValue], kind: ListType) -> ListValue:
+        """Lists of lengths of their own, of all tensors in a line and where each list begins."""
+        most = [most_of(length) for length in kind.lengths[1:]]
+        attributes = {"most": ir.DenseI64ArrayAttr.get(most)} if None not in most else None
+        return self.value("fractal.from_ragged", [flat.value, *(each.value for each in offsets)], kind, attributes)
 
     def from_tensor(self, x: TensorValue, depth: int) -> ListValue:
         """The first dimensions of a tensor as lists."""

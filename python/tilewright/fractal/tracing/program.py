@@ -13,6 +13,7 @@ import numpy as np
 
 from tilewright.core.errors import InternalError, UserError
 from tilewright.fractal.tracing.compute import Tracer
+from tilewright.fractal.tracing.ragged import stored
 from tilewright.fractal.tracing.recursion import TreeTracer
 from tilewright.fractal.tracing.values import Value
 from tilewright.fractal.trees import Shape, flatten, rebuild, unzipped
@@ -71,6 +72,7 @@ def trace_program(
     inputs: Sequence[tuple[str, Type]],
     place: tuple[str, int],
     using: Callable[[Any], Any],
+    flat: bool = False,
 ) -> Traced:
     """Run a function on symbolic arguments.
 
@@ -79,6 +81,7 @@ def trace_program(
         function: takes all arguments by position, in the order of `inputs`.
         inputs: name and type of each.
         place: file and line of the function.
+        flat: lists of lengths that only a run knows are returned as `tilewright.fractal.ragged` says.
         using: while in ``with using(tracer)``, functions of `ft` emit ops.
 
     Raises:
@@ -95,8 +98,11 @@ def trace_program(
             arguments = [tracer.symbol(a, kind) for a, kind in zip(block.arguments, kinds, strict=True)]
             results, shape = flatten(unzipped(function(*arguments)))
             values = [_result(tracer, name, value) for value in results]
-            ir.Operation.create("func.return", operands=[value.value for value in values])
-        outputs = [(f"output{i}", value.type) for i, value in enumerate(values)]
+            named = {f"output{i}": value for i, value in enumerate(values)}
+            if flat:
+                named = {part: value for key in named for part, value in stored(tracer, key, named[key]).items()}
+            ir.Operation.create("func.return", operands=[value.value for value in named.values()])
+        outputs = [(key, value.type) for key, value in named.items()]
         for key, attribute in _signature(tracer, inputs, outputs).items():
             main.attributes[key] = attribute
         _verify(tracer.module, name)

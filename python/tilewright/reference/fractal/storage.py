@@ -42,9 +42,22 @@ def to_tensor(_frame: Any, node: Node, xs: Lists) -> np.ndarray:
 
 
 @op("from_ragged")
-def from_ragged(_frame: Any, _node: Node, flat: Lists, *offsets: np.ndarray) -> Lists:
-    """A list of tensors, cut into lists by offsets."""
-    return Lists(flat.flat, offsets)
+def from_ragged(_frame: Any, node: Node, flat: Lists, *offsets: np.ndarray) -> Lists:
+    """A list of tensors, cut into lists by offsets; what stands behind the last offset belongs to no list.
+
+    Raises:
+        InterpreterError: a list is longer than is said.
+    """
+    kept, count = [], len(offsets[0]) - 1
+    for offset in offsets:
+        kept.append(offset[: count + 1])
+        count = int(kept[-1][-1])
+    lists, said = Lists(flat.flat[:count], kept), node.attribute("most")
+    for level, (offset, most) in enumerate(zip(kept, said or (), strict=False)):
+        longest = int(np.diff(offset).max(initial=0))
+        if longest > most:
+            raise InterpreterError(f"a list of level {level + 1} has {longest} elements; most says {most}")
+    return lists
 
 
 @op("to_ragged")
@@ -54,8 +67,18 @@ def to_ragged(_frame: Any, node: Node, xs: Lists) -> Any:
     Raises:
         InterpreterError: a level has another number of lists than the type of its offsets says.
     """
+    offsets = []
     for number, offset in enumerate(xs.offsets, 1):
         (said,) = types.shape_of(node.result_type(number))
-        if said not in (types.DYNAMIC, len(offset)):
+        more = 0 if said == types.DYNAMIC else said - len(offset)
+        if more < 0 or (more and number == 1):
             raise InterpreterError(f"result {number} has {len(offset)} offsets, but is {node.result_type(number)}")
-    return [Lists(xs.flat), *xs.offsets]
+        offsets.append(np.pad(offset, (0, more), mode="edge"))
+    kind = kinds(node)[0]
+    assert kind is not None
+    said = kind.lengths[0]
+    more = said - len(xs.flat) if isinstance(said, int) and said >= 0 else 0
+    if more < 0:
+        raise InterpreterError(f"the lists have {len(xs.flat)} tensors, but result 0 is {node.result_type(0)}")
+    rest = np.zeros((more, *xs.leaf_shape), xs.dtype)
+    return [Lists(np.concatenate([xs.flat, rest])), *offsets]

@@ -8,22 +8,49 @@ func.func @ragged(%xs: !fractal.array<[4, ragged] of tensor<8xf32>>) {
 // -----
 
 func.func @filter(%xs: !fractal.array<[8] of tensor<f32>>, %least: tensor<f32>) -> !fractal.array<[?] of tensor<f32>> {
-  // expected-error@+1 {{how many elements it keeps is known at run time only}}
   %r = fractal.filter (%x = %xs) : (!fractal.array<[8] of tensor<f32>>) -> !fractal.array<[?] of tensor<f32>> {
     %0 = arith.cmpf ogt, %x, %least : tensor<f32>
     fractal.yield %0 : tensor<i1>
   }
+  // expected-error@+1 {{gives a list whose length only a run knows}}
   return %r : !fractal.array<[?] of tensor<f32>>
 }
 
 // -----
 
-func.func @unequal(%xs: !fractal.array<[7] of tensor<8xf32>>) -> !fractal.array<[7] of tensor<8xf32>> {
-  // expected-error@+1 {{cuts a list of 7 in 2 parts of unequal lengths}}
-  %r = fractal.interleave %xs by 2
-      : !fractal.array<[7] of tensor<8xf32>> -> !fractal.array<[2, ragged] of tensor<8xf32>>
-  %s = fractal.deinterleave %r : !fractal.array<[2, ragged] of tensor<8xf32>> -> !fractal.array<[7] of tensor<8xf32>>
-  return %s : !fractal.array<[7] of tensor<8xf32>>
+func.func @unbounded(%xs: !fractal.array<[?] of tensor<8xf32>>, %o: tensor<5xi64>) {
+  // expected-error@+1 {{makes lists of which no length is known, not even the largest}}
+  %r = fractal.from_ragged %xs, %o : !fractal.array<[?] of tensor<8xf32>>, tensor<5xi64>
+      -> !fractal.array<[4, ragged] of tensor<8xf32>>
+  return
+}
+
+// -----
+
+func.func @state(%xs: !fractal.array<[8] of tensor<f32>>, %o: tensor<5xi64>) {
+  %r = fractal.from_ragged %xs, %o : !fractal.array<[8] of tensor<f32>>, tensor<5xi64>
+      -> !fractal.array<[4, ragged] of tensor<f32>>
+  %c0 = arith.constant 0 : index
+  %s = fractal.at %r[%c0] : !fractal.array<[4, ragged] of tensor<f32>> -> !fractal.array<[?] of tensor<f32>>
+  // expected-error@+1 {{has a state that is a list whose length only a run knows}}
+  %t = fractal.fold left (%a = %s) over (%x = %r)
+      : (!fractal.array<[?] of tensor<f32>>, !fractal.array<[4, ragged] of tensor<f32>>)
+      -> !fractal.array<[?] of tensor<f32>> {
+    fractal.yield %x : !fractal.array<[?] of tensor<f32>>
+  }
+  return
+}
+
+// -----
+
+func.func @split(%xs: !fractal.array<[8] of tensor<f32>>, %o: tensor<5xi64>) {
+  %r = fractal.from_ragged %xs, %o : !fractal.array<[8] of tensor<f32>>, tensor<5xi64>
+      -> !fractal.array<[4, ragged] of tensor<f32>>
+  %c0 = arith.constant 0 : index
+  %s = fractal.at %r[%c0] : !fractal.array<[4, ragged] of tensor<f32>> -> !fractal.array<[?] of tensor<f32>>
+  // expected-error@+1 {{reads a list whose length only a run knows}}
+  %t = fractal.split %s into 2 : !fractal.array<[?] of tensor<f32>> -> !fractal.array<[2, ?] of tensor<f32>>
+  return
 }
 
 // -----

@@ -62,9 +62,15 @@ def ints(*values):
         ),
         (
             f"fractal.from_ragged %0, %1 : {X}, tensor<?xi64> -> {XX}",
-            [(np.array([0, 4]), "tensor<?xi64>")],
+            [(np.array([0, 6]), "tensor<?xi64>")],
             [XX],
-            "offsets of level 0 end at 4, but there are 5 elements",
+            "offsets of level 0 end at 6, but there are 5 elements",
+        ),
+        (
+            f"fractal.from_ragged %0, %1 most [2] : {X}, tensor<?xi64> -> {XX}",
+            [(np.array([0, 1, 4]), "tensor<?xi64>")],
+            [XX],
+            "a list of level 1 has 3 elements; most says 2",
         ),
         (
             f"fractal.from_ragged %0, %1 : {X}, tensor<?xi64> -> {XX}",

@@ -93,3 +93,26 @@ def test_offsets_of_another_number_than_claimed(programs):
     with pytest.raises(InterpreterError, match="result 1 has 3 offsets, but is tensor<5xi64>"):
         text = f"%r0, %r1 = fractal.to_ragged %0 : {lists} -> {flat}, tensor<5xi64>"
         programs.run(text, [(value, lists)], [flat, "tensor<5xi64>"])
+
+
+def test_room_behind_the_last_leaf(programs):
+    """Flat lists and offsets may have more room than the lists need, in both directions."""
+    lists, flat = programs.type(3), programs.type(1)
+    wide = flat.replace("?", "9")
+    kinds = [wide, "tensor<3xi64>", "tensor<8xi64>"]
+    one = np.ones((1, 2), np.float32)
+    value = programs.lists([[[one, 2 * one], []], [[3 * one]]], 3)
+    names = "%r0, %r1, %r2"
+    text = f"""{names} = fractal.to_ragged %0 : {lists} -> {", ".join(kinds)}
+               %r3 = fractal.from_ragged {names} most [2, 2] : {", ".join(kinds)} -> {lists}"""
+    stored, first, second, back = programs.run(text, [(value, lists)], [*kinds, lists])
+    assert len(stored) == 9 and not stored.flat[3:].any()
+    assert first.tolist() == [0, 2, 3] and second.tolist() == [0, 2, 2, 3, 3, 3, 3, 3]
+    assert back == value
+
+
+def test_more_leaves_than_there_is_room_for(programs):
+    lists, flat, one = programs.type(2), programs.type(1).replace("?", "2"), np.ones((1, 2), np.float32)
+    with pytest.raises(InterpreterError, match="the lists have 3 tensors, but result 0 is"):
+        text = f"%r0, %r1 = fractal.to_ragged %0 : {lists} -> {flat}, tensor<?xi64>"
+        programs.run(text, [(programs.lists([[one, one], [one]], 2), lists)], [flat, "tensor<?xi64>"])

@@ -1,0 +1,155 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Lists of lengths of their own, compiled: ragged batches, filters, groups of unequal lengths; against eager mode."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from fractal_runs import declared, ragged, values
+
+import tilewright as tw
+import tilewright.fractal as ft
+from tilewright.fractal.trees import flatten
+
+LISTS, MOST = 3, 4
+XS = ft.Lists(values(5, 2))
+#: Lists of a batch: of any lengths, all full, all empty, all of one element; none is beyond the largest.
+LENGTHS = ([3, 0, 2], [4, 4, 4], [0, 0, 0], [1, 1, 1], [0, 4, 1])
+
+
+def add(a, b):
+    return a + b
+
+
+def total(xs):
+    return ft.reduce(add, ft.zeros(2), xs)
+
+
+def positive(x):
+    return x[0] > 0
+
+
+def step(state, x):
+    return ft.tanh(state * 0.5 + x)
+
+
+def attended(query, keys):
+    """Of one row over a list of its own length, written with the largest score first."""
+    scores = ft.map(lambda key: ft.sum(query * key), keys)
+    most = ft.reduce(ft.maximum, ft.full((), -1e30), scores)
+    weights = ft.map(lambda score: ft.exp(score - most), scores)
+    mixed = ft.foldl(lambda sum, pair: sum + pair[0] * pair[1], ft.zeros(2), ft.zip(weights, keys))
+    return mixed / (ft.reduce(add, ft.zeros(()), weights) + 1e-20)
+
+
+def each(function: Callable) -> Callable:
+    """A program that does something with each list of the batch."""
+    return lambda xss, xs: ft.map(lambda row: function(row, xs), xss)
+
+
+#: What is small enough to run everywhere, then the rest.
+FIRST: dict[str, Callable] = {
+    "leaves": lambda xss, xs: ft.forall(lambda x: ft.tanh(x) * 2.0, xss),
+    "sums": each(lambda row, xs: total(row)),
+    "states": each(lambda row, xs: (ft.scanl(step, ft.zeros(2), row), ft.foldr(step, ft.zeros(2), row))),
+    "attention": each(lambda row, xs: attended(xs[0], row)),
+    "filter": lambda xss, xs: (total(ft.filter(positive, xs)), ft.length(ft.filter(positive, xs))),
+    "dilated": lambda xss, xs: ft.dilated_map(lambda group: ft.scanl(step, ft.zeros(2), group), xs, 3),
+}
+PROGRAMS = FIRST | {
+    "largest": each(lambda row, xs: ft.reduce(ft.maximum, ft.full((2,), -1e9), row)),
+    "products": each(lambda row, xs: ft.reduce(lambda a, b: a * b + a, ft.zeros(2), row)),
+    "right": each(lambda row, xs: ft.scanr(step, ft.zeros(2), row)),
+    "two_states": each(lambda row, xs: ft.foldl(lambda s, x: (s[0] + x, s[1] * s[0] + x), (xs[0], xs[1]), row)),
+    "pairs": each(lambda row, xs: ft.map(lambda a, b: ft.map(add, a, b), *ft.product(row, row))),
+    "products_with_all": each(lambda row, xs: ft.product(row, xs)),
+    "nested_maps": each(lambda row, xs: ft.map(lambda x: ft.map(lambda y: x * y, row), row)),
+    "fold_of_lists": lambda xss, xs: ft.foldl(lambda state, row: state + total(row), ft.zeros(2), xss),
+    "beside": lambda xss, xs: ft.map(lambda row, x: ft.map(lambda y: x * y, row), xss, xs[:LISTS]),
+    "reads": each(lambda row, xs: (ft.reverse(row), row[1:], row[::-2], row[:2])),
+    "lengths": each(lambda row, xs: (ft.enumerate(row)[0], ft.cast(ft.length(row), "f32"))),
+    "windows": each(lambda row, xs: (ft.window(row, 2), ft.window(row, 3, stride=2, padding=1, fill=0.5))),
+    "windows_of_lists": lambda xss, xs: ft.window(xss, 2),
+    "shifts": each(lambda row, xs: (ft.shift(row, 1, fill=xs[0]), ft.shift(row, -1, wrap=True))),
+    "joined": each(lambda row, xs: (ft.join(row, xs), ft.join(xs, row, xs[:1], row))),
+    "flat": lambda xss, xs: (ft.flatten(xss), total(ft.flatten(xss)), ft.flatten(each(ft.join)(xss, xs))),
+    "gathered": lambda xss, xs: (ft.gather(xss, [2, 0, 2]), ft.map(lambda row: row, xss[1:])),
+    "groups": each(lambda row, xs: (ft.interleave(row, 3), ft.deinterleave(ft.interleave(row, 3)))),
+    "dilated_rows": each(lambda row, xs: ft.dilated_map(lambda group: ft.scanl(add, ft.zeros(2), group), row, 2)),
+    "groups_of_five": lambda xss, xs: (ft.interleave(xs, 2), ft.interleave(xs, 8)),
+    "groups_and_back": lambda xss, xs: ft.deinterleave(ft.interleave(xs, 4)),
+    "kept_lists": lambda xss, xs: ft.filter(lambda row: total(row)[0] > 0, xss),
+    "kept": lambda xss, xs: (ft.filter(positive, xs), ft.scanl(step, ft.zeros(2), ft.filter(positive, xs))),
+    "kept_twice": lambda xss, xs: ft.reverse(ft.filter(lambda x: x[1] > -0.5, ft.filter(positive, xs)))[1:],
+    "kept_of_rows": each(lambda row, xs: (ft.filter(positive, row), ft.length(ft.filter(positive, row)))),
+    "kept_and_folded": each(lambda row, xs: ft.foldl(step, ft.zeros(2), ft.filter(positive, row))),
+    "kept_pairs": lambda xss, xs: ft.filter(lambda pair: positive(pair[1]), ft.zip(xs, ft.map(lambda x: -x, xs))),
+}  # fmt: skip
+NOTHING_KEPT = ft.Lists(-np.abs(XS.flat) - 0.25)
+
+
+@functools.cache
+def compiled(name: str, target: str) -> Any:
+    function = declared(PROGRAMS[name], ragged([1] * LISTS, 2), XS)
+    emulate = {"emulate": True} if target.startswith("cuda") else {}
+    shapes = {"xss": (LISTS, ("ragged", MOST)), "xs": (len(XS),)}
+    return function, tw.compile(function, target, shapes=shapes, threads=2, **emulate)
+
+
+def near(found: Any, expected: Any) -> None:
+    """Offsets exactly, elements nearly."""
+    if not isinstance(expected, ft.Lists):
+        return np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    if not isinstance(found, ft.Lists):  # of lengths that are known
+        return np.testing.assert_allclose(found, expected.array(), rtol=1e-5, atol=1e-6)
+    assert len(found.offsets) == len(expected.offsets)
+    for ours, theirs in zip(found.offsets, expected.offsets, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    return np.testing.assert_allclose(found.flat, expected.flat, rtol=1e-5, atol=1e-6)
+
+
+def check(name: str, target: str, lengths: Sequence[int], xs: ft.Lists = XS) -> None:
+    function, model = compiled(name, target)
+    xss = ragged(lengths, 2)
+    expected, _ = flatten(function(xss, xs))
+    for ours, theirs in zip(ft.unpacked(model(xss, xs)), expected, strict=True):
+        near(ours, theirs)
+
+
+def check_all(name: str, target: str) -> None:
+    """All batches, by one model: nothing stays from the call before."""
+    for lengths in LENGTHS:
+        check(name, target, lengths)
+    if "kept" in name or "filter" in name:
+        check(name, target, LENGTHS[0], NOTHING_KEPT)
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_on_the_cpu(name: str):
+    check_all(name, "cpu")
+
+
+@pytest.mark.parametrize("name", ["states", "filter"])
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
+def test_on_the_emulator(name: str, target: str):
+    check(name, target, LENGTHS[0])
+    check(name, target, LENGTHS[2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3", "cuda:sm_80"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_everywhere(name: str, target: str):
+    check_all(name, target)
+
+
+@pytest.mark.parametrize("name", ["sums", "kept_of_rows"])
+def test_by_the_interpreter(name: str):
+    """The reference target takes and gives the same flat lists and offsets."""
+    check_all(name, "reference")

@@ -35,7 +35,7 @@ def stacked(hidden: int, steps: int, batch: int, layers: int) -> tuple:
 
 
 def dilated(hidden: int, batch: int, steps: int, layers: int) -> tuple:
-    """Likewise; the number of steps is a multiple of the largest distance, or it is one."""
+    """Likewise; the number of steps may be no multiple of the distances."""
     wide = (layers, hidden, 4 * hidden)
     return (hidden,), [(batch, steps, 1, hidden), wide, wide, (layers, 1, 4 * hidden)]
 
@@ -65,7 +65,13 @@ def bigbird(rows: int, hidden: int, batch: int, blocks: int) -> tuple:
 #: For each program sizes, the smallest first: lengths of one, odd ones, ones that fill vectors.
 CASES: dict[str, list[tuple]] = {
     "stacked_lstm": [stacked(4, 1, 1, 1), stacked(6, 5, 3, 2), stacked(16, 3, 1, 3), stacked(33, 2, 9, 1)],
-    "dilated_lstm": [dilated(4, 1, 1, 1), dilated(4, 1, 2, 2), dilated(6, 2, 8, 3), dilated(16, 3, 4, 2)],
+    "dilated_lstm": [
+        dilated(4, 1, 1, 1),
+        dilated(4, 1, 2, 2),
+        dilated(6, 2, 8, 3),
+        dilated(16, 3, 4, 2),
+        dilated(5, 2, 11, 4),
+    ],
     "grid_rnn": [grid(4, 1, 1, 1, 1), grid(6, 2, 3, 4, 2), grid(16, 1, 5, 1, 2), grid(5, 3, 1, 6, 3)],
     "b2b_gemm": [
         gemm((1, 1, 1, 1), (2, 3, 4, 5)),

@@ -89,6 +89,10 @@ PROGRAMS = FIRST | {
     "kept_twice": lambda xss, xs: ft.reverse(ft.filter(lambda x: x[1] > -0.5, ft.filter(positive, xs)))[1:],
     "kept_of_rows": each(lambda row, xs: (ft.filter(positive, row), ft.length(ft.filter(positive, row)))),
     "kept_and_folded": each(lambda row, xs: ft.foldl(step, ft.zeros(2), ft.filter(positive, row))),
+    "places_of_rows": lambda xss, xs: each(lambda row, xs: ft.gather(xs, row))(ft.map(
+        lambda row: ft.map(lambda x: ft.cast(x[0] > 0, "i64"), row), xss), xs),
+    "chosen": lambda xss, xs: ft.map(lambda at: ft.gather(xs, at), ft.Lists.from_array(np.array([[0, 4], [2, 2]]), 2)),
+    "last": each(lambda row, xs: ft.last(ft.join(xs, row))),
     "kept_pairs": lambda xss, xs: ft.filter(lambda pair: positive(pair[1]), ft.zip(xs, ft.map(lambda x: -x, xs))),
 }  # fmt: skip
 NOTHING_KEPT = ft.Lists(-np.abs(XS.flat) - 0.25)
@@ -153,3 +157,90 @@ def test_everywhere(name: str, target: str):
 def test_by_the_interpreter(name: str):
     """The reference target takes and gives the same flat lists and offsets."""
     check_all(name, "reference")
+
+
+def compare(python: Callable, shapes: dict[str, Any], *arguments: ft.Lists, target: str = "cpu") -> None:
+    """A program compiled for these lengths, against eager mode."""
+    function = declared(python, *arguments)
+    model = tw.compile(function, target, shapes=shapes, threads=2)
+    expected, _ = flatten(function(*arguments))
+    for ours, theirs in zip(ft.unpacked(model(*arguments)), expected, strict=True):
+        near(ours, theirs)
+
+
+DEEP = ragged([2, 0, 3, 1], 2).nest([3, 0, 1])
+
+
+@pytest.mark.parametrize("program", [
+    lambda xsss: ft.forall(lambda x: x * 2.0, xsss),
+    lambda xsss: ft.map(lambda xss: ft.map(total, xss), xsss),
+    lambda xsss: ft.map(lambda xss: ft.flatten(xss), xsss),
+    lambda xsss: ft.flatten(xsss),
+    lambda xsss: ft.map(lambda xss: xss[::-1], xsss)[::2],
+    lambda xsss: ft.map(lambda xss: ft.filter(lambda xs: total(xs)[0] > 0, xss), xsss),
+    lambda xsss: ft.map(lambda xss: ft.scanl(lambda state, xs: state + total(xs), ft.zeros(2), xss), xsss),
+])  # fmt: skip
+def test_three_levels(program: Callable):
+    compare(program, {"xsss": (3, ("ragged", 3), ("ragged", 4))}, DEEP)
+
+
+def test_a_level_of_known_length_below():
+    pairs = ft.Lists.from_array(values(4, 3, 2), 2).nest([3, 0, 1])
+    compare(lambda xsss: ft.map(lambda xss: ft.map(total, xss), xsss), {"xsss": (3, ("ragged", 5), 3)}, pairs)
+
+
+@pytest.mark.parametrize("length", [33, 101])
+def test_long_lists(length: int):
+    """Sums along more elements than are compared in pairs."""
+    compare(lambda xs: (ft.filter(positive, xs), ft.filter(lambda x: x[0] > 2, xs)), {"xs": (length,)},
+            ft.Lists(values(length, 2)))  # fmt: skip
+    lengths = np.random.default_rng(length).integers(0, length + 1, 5)
+    compare(lambda xss: (ft.flatten(xss), ft.map(lambda row: ft.filter(positive, row), xss)),
+            {"xss": (5, ("ragged", length))}, ragged(lengths, 2))  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", [(3, 0), (0, 4)])
+def test_no_room(shape: tuple[int, int]):
+    """Lists that are all empty whatever the batch is, and a batch of none."""
+    lists, most = shape
+    compare(lambda xss: (ft.map(total, xss), ft.forall(lambda x: -x, xss), ft.flatten(xss)),
+            {"xss": (lists, ("ragged", most))}, ragged([0] * lists, 2))  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.int64, np.int8])
+def test_element_types(dtype: Any):
+    xss = ft.Lists((values(6, 3) * 9).astype(dtype)).nest([4, 0, 2])
+
+    def program(xss):
+        zero = np.zeros(3, dtype)
+        sums = ft.map(lambda xs: ft.reduce(add, zero, xs), xss)
+        return sums, ft.map(lambda xs: ft.scanl(add, zero, xs), xss), ft.map(lambda xs: ft.length(xs), xss)
+
+    compare(program, {"xss": (3, ("ragged", 5))}, xss)
+
+
+def test_numbers_as_leaves():
+    xss = ft.Lists(values(7)).nest([3, 4, 0])
+    compare(lambda xss: ft.map(lambda xs: (ft.reduce(ft.maximum, -9.0, xs), ft.filter(lambda x: x > 0, xs)), xss),
+            {"xss": (3, ("ragged", 4))}, xss)  # fmt: skip
+
+
+def test_arrays_in_place_of_lists():
+    """By position and by name, what a list is as arrays; what stands behind the last offset is no element."""
+    _, model = compiled("sums", "cpu")
+    xss, xs = ragged([1, 4, 0], 2), XS.array()
+    flat, offsets = xss.model_inputs("xss", {spec.name: spec.shape for spec in model.inputs[:2]})
+    flat[len(xss.flat) :] = np.nan
+    (expected,) = model(xss, xs)
+    named = {"xss": flat, "xss.offsets0": offsets, "xs": xs}
+    for found in (model(flat, offsets, xs), model(xs=xs, xss=xss), model(**named)):
+        np.testing.assert_array_equal(found[0], expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_offsets_of_no_lists_read_nothing_outside(seed: int):
+    """The emulator checks each access; what the results are, nobody says."""
+    _, model = compiled("states", "cuda:sm_80")
+    offsets = np.random.default_rng(seed).integers(-(2**40) if seed else -9, 2**40 if seed else 20, LISTS + 1)
+    results = model(values(LISTS * MOST, 2), offsets, XS.array())
+    assert results[0].shape == (LISTS * MOST, 2)

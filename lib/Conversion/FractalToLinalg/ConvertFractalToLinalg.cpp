@@ -79,6 +79,38 @@ static void defineArgument(Lifter &l, Value before, Value now) {
   l.define(before, lifted);
 }
 
+/// Divisions of integers, which end the process where they have no result, have
+/// one for elements that are not there, whatever stands in their place.
+static void guardDivisions(Block &block) {
+  block.walk([](Operation *op) {
+    if (!isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+             arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op))
+      return;
+    auto type = dyn_cast<IntegerType>(op->getResult(0).getType());
+    if (!type)
+      return; // of indices: made here, and right
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    auto number = [&](const APInt &value) {
+      return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
+    };
+    auto is = [&](Value value, const APInt &other) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value,
+                                   number(other));
+    };
+    unsigned width = type.getWidth();
+    Value by = op->getOperand(1), bad = is(by, APInt::getZero(width));
+    if (isa<arith::DivSIOp, arith::RemSIOp, arith::CeilDivSIOp,
+            arith::FloorDivSIOp>(op)) {
+      Value least = is(op->getOperand(0), APInt::getSignedMinValue(width));
+      Value minus = is(by, APInt::getAllOnes(width));
+      Value overflow = arith::AndIOp::create(b, least, minus);
+      bad = arith::OrIOp::create(b, bad, overflow);
+    }
+    op->setOperand(
+        1, arith::SelectOp::create(b, bad, number(APInt(width, 1)), by));
+  });
+}
+
 static LogicalResult convert(func::FuncOp function, int64_t chunk) {
   FailureOr<FunctionType> type = convertedType(function);
   if (failed(type))
@@ -101,6 +133,8 @@ static LogicalResult convert(func::FuncOp function, int64_t chunk) {
     defineArgument(l, argument, now->addArgument(input, argument.getLoc()));
   if (failed(l.lift(*before)))
     return failure();
+  if (l.computesMore)
+    guardDivisions(*now);
   Operation *end = before->getTerminator();
   l.b.setLoc(end->getLoc());
   SmallVector<Value> results;

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -71,11 +72,31 @@ static bool leftIsFirst(ReduceOp op, Operation *scalar) {
   return first == op.getLefts()[0];
 }
 
+/// The number that changes nothing in an operation on numbers or tensors; null
+/// if there is none.
+static TypedAttr neutralOf(Operation *combine) {
+  std::optional<TypedAttr> found = arith::getNeutralElement(combine);
+  if (!found)
+    return {};
+  Type number = getElementTypeOrSelf(combine->getResult(0).getType());
+  return TypeSwitch<Attribute, TypedAttr>(*found)
+      .Case([&](FloatAttr real) {
+        return FloatAttr::get(number, real.getValue());
+      })
+      .Case([&](IntegerAttr whole) {
+        return IntegerAttr::get(number, whole.getValue());
+      })
+      .Case([](SplatElementsAttr all) {
+        return cast<TypedAttr>(all.getSplatValue<Attribute>());
+      })
+      .Default([](Attribute) { return TypedAttr(); });
+}
+
 /// One generic with a reduction loop over the list.
 static void reduceAtOnce(Lifter &l, ReduceOp op, Operation *scalar) {
   Lifted list = l.lookup(op.getArrays().front());
   if (list.presenceOf(0))
-    list = masked(l, list, *arith::getNeutralElement(scalar));
+    list = masked(l, list, neutralOf(scalar));
   const Lifted &init = l.lookup(op.getInits().front());
   RankedTensorType leaf = leafOf(op.getInits().front().getType());
   SmallVector<Axis> around = Lifter::loopsOf({list, init});
@@ -120,7 +141,7 @@ LogicalResult tilewright::liftReduce(Lifter &l, ReduceOp op) {
   const Lifted &list = l.lookup(op.getArrays().front());
   // Elements that are not there become the operation's neutral one.
   bool isMasked = static_cast<bool>(list.presenceOf(0));
-  bool canMask = scalar && (!isMasked || arith::getNeutralElement(scalar));
+  bool canMask = scalar && (!isMasked || neutralOf(scalar));
   if (canMask && isLeaf && (isMasked || list.dimOf(levelAxis(0)))) {
     reduceAtOnce(l, op, scalar);
     return success();

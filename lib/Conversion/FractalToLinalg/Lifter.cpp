@@ -126,6 +126,7 @@ const Lifted &Lifter::lookup(Value value) const {
 }
 
 void Lifter::define(Value value, Lifted lifted) {
+  computesMore |= !lifted.isComplete();
   values[value] = std::move(lifted);
 }
 

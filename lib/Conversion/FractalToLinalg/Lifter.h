@@ -147,6 +147,8 @@ public:
   Lifted elementAt(const Lifted &list, mlir::OpFoldResult index);
   mlir::Value index(mlir::OpFoldResult size);
 
+  /// Whether something is computed for elements that are not there.
+  bool computesMore = false;
   mlir::ImplicitLocOpBuilder b;
   /// How many nodes of a tree are computed at once.
   const int64_t chunk;

@@ -31,10 +31,22 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     A product with one encoded weight (`sparse_tile.matmul`) is one for all
     elements, whose rows or columns are those of all of them.
 
+    Lists of a level that are not equally long are as long in memory as the
+    longest may be (`most` of `from_ragged`, or what follows from it), and beside
+    them stands how many elements each has; what a `filter` leaves out, a mask
+    says. A map computes all elements, those too that are not there; a recurrence
+    keeps its states where the list has ended; a reduction takes its operation's
+    neutral element there. What only permutes or counts elements moves those of
+    a mask together first. Elements that are not there are copies of ones that
+    are, or zero, and integers are divided safely. Numbers of a list (its length,
+    places in it) that differ between lists of a batch are tensors of rank 0.
+
     Access operations that permute, cut or repeat lists cost nothing, or a slice.
     Others (windows, shifts, reversed lists, gathers) are copied by one generic.
 
-    Refused, with an error at the operation: ragged lists, `filter`, leaf
+    Refused, with an error at the operation: ragged arguments and results of
+    functions (flat lists and offsets stand for them), states that are lists of
+    lengths which only a run knows, repeating and splitting by such lengths, leaf
     operations that are neither structured nor elementwise, nor reshape, cut or
     join tensors.
 

@@ -53,8 +53,9 @@ def compile(
         example_inputs: for a torch module: a tuple of positional inputs, or a dict of inputs by name.
         shapes: sizes of symbolic dimensions, e.g. ``{"batch": 1}``, their ranges, e.g. ``{"batch": (1, 64)}``, or whole
             shapes by input name. For a sequence the shapes of its tensors; None for an optional that holds nothing. For
-            a program of lists the lengths of their levels: ``{"xss": (16, 64)}``; of a tree the largest numbers of
-            nodes and of those on one way down: ``{"tree": (127, 7)}``.
+            a program of lists the lengths of their levels: ``{"xss": (16, 64)}``, or ``{"xss": (16, ("ragged", 64))}``
+            where each list of a level has its own length, of at most 64; of a tree the largest numbers of nodes and of
+            those on one way down: ``{"tree": (127, 7)}``.
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
         opt_level: LLVM's optimization level, 0 to 3.

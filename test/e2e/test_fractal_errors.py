@@ -116,7 +116,7 @@ def test_a_result_of_any_length() -> None:
 
 @pytest.mark.parametrize(("program", "text"), [
     (copies, "'fractal.repeat' makes lists of which no length is known"),
-    (lengthened, "'fractal.fold' has a state that is a list whose length only a run knows"),
+    (lengthened, "'fractal.fold' has a state that is a list whose length a step changes"),
     (halves, "'fractal.split' reads a list whose length only a run knows"),
 ])  # fmt: skip
 def test_ragged_lists_that_have_no_lowering(program: ft.Function, text: str) -> None:

@@ -89,6 +89,9 @@ PROGRAMS = FIRST | {
     "kept_twice": lambda xss, xs: ft.reverse(ft.filter(lambda x: x[1] > -0.5, ft.filter(positive, xs)))[1:],
     "kept_of_rows": each(lambda row, xs: (ft.filter(positive, row), ft.length(ft.filter(positive, row)))),
     "kept_and_folded": each(lambda row, xs: ft.foldl(step, ft.zeros(2), ft.filter(positive, row))),
+    "layers": each(lambda row, xs: ft.foldl(
+        lambda ys, w: ft.scanl(lambda s, y: ft.tanh(s * 0.5 + y * w), ft.zeros(2), ys), row, xs)),
+    "layers_at_once": lambda xss, xs: ft.scanl(lambda yss, w: ft.forall(lambda y: y * w, yss), xss, xs),
     "places_of_rows": lambda xss, xs: each(lambda row, xs: ft.gather(xs, row))(ft.map(
         lambda row: ft.map(lambda x: ft.cast(x[0] > 0, "i64"), row), xss), xs),
     "chosen": lambda xss, xs: ft.map(lambda at: ft.gather(xs, at), ft.Lists.from_array(np.array([[0, 4], [2, 2]]), 2)),

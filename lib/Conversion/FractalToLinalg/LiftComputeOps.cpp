@@ -45,8 +45,9 @@ struct State {
   SmallVector<Axis> axes;
   SmallVector<OpFoldResult> lengths;
   RankedTensorType leaf;
+  SmallVector<Presence> presences;
 
-  Lifted with(Value tensor) const { return {tensor, axes, lengths}; }
+  Lifted with(Value tensor) const { return {tensor, axes, lengths, presences}; }
 };
 } // namespace
 
@@ -58,7 +59,7 @@ static State stateOf(Lifter &l, Value init, ArrayRef<Axis> around) {
   llvm::append_range(axes, around);
   if (lifted.axes.size() == axes.size())
     axes = lifted.axes;
-  return {axes, lifted.lengths, leafOf(init.getType())};
+  return {axes, lifted.lengths, leafOf(init.getType()), lifted.presences};
 }
 
 /// Where a list of all states is written.
@@ -119,15 +120,21 @@ struct Recurrence {
 };
 } // namespace
 
-/// States are as long in all steps: where one of them is a list of a length of
-/// its own, the lengths would be states too.
-static LogicalResult checkStates(Operation *op, ArrayRef<Lifted> states) {
-  for (const Lifted &state : states)
-    if (!state.isComplete())
-      return unsupported(op)
-             << "has a state that is a list whose length only a run knows, "
-                "which has no lowering yet; begin with a list of a known "
-                "length";
+/// States are as long in all steps as they are at first: where each step gave
+/// a list of a length of its own, the lengths would be states too.
+static LogicalResult checkStates(const Recurrence &r, ArrayRef<Lifted> next) {
+  for (auto [state, value] : llvm::zip_equal(r.states, next))
+    for (int64_t level : llvm::seq<int64_t>(state.lengths.size())) {
+      Presence before = state.with({}).presenceOf(level);
+      Presence after = value.presenceOf(level);
+      if (before.tensor != after.tensor || before.axes != after.axes ||
+          getConstantIntValue(state.lengths[level]) !=
+              getConstantIntValue(value.lengths[level]))
+        return unsupported(r.op)
+               << "has a state that is a list whose length a step changes, "
+                  "and only a run knows it, which has no lowering yet; keep "
+                  "the length, as map and scan do";
+    }
   return success();
 }
 
@@ -143,7 +150,7 @@ static FailureOr<SmallVector<Value>> stepValues(Lifter &l, Recurrence &r,
     arguments.push_back(l.elementAt(list, at));
   FailureOr<SmallVector<Lifted>> next =
       liftStep(l, r.op->getRegion(0).front(), arguments);
-  if (failed(next) || failed(checkStates(r.op, *next)))
+  if (failed(next) || failed(checkStates(r, *next)))
     return failure();
   l.b.setLoc(r.op->getLoc());
   std::optional<Lifted> present;
@@ -182,10 +189,8 @@ static void defineStates(Lifter &l, const Recurrence &r, scf::ForOp loop) {
 
 LogicalResult tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
                                    ValueRange arrays, bool right, bool scans) {
-  SmallVector<Lifted> given =
-      llvm::map_to_vector(inits, [&](Value init) { return l.lookup(init); });
-  if (failed(checkStates(op, given)))
-    return failure();
+  for (Value init : inits)
+    l.define(init, compacted(l, l.lookup(init)));
   SmallVector<Axis> around = l.loopsOf(op);
   Recurrence r = {op, inStep(l, arrays), {}, right, scans};
   r.states = llvm::map_to_vector(

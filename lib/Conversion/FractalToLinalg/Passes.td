@@ -45,8 +45,8 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     Others (windows, shifts, reversed lists, gathers) are copied by one generic.
 
     Refused, with an error at the operation: ragged arguments and results of
-    functions (flat lists and offsets stand for them), states that are lists of
-    lengths which only a run knows, repeating and splitting by such lengths, leaf
+    functions (flat lists and offsets stand for them), states whose length a step
+    changes and only a run knows, repeating and splitting by such lengths, leaf
     operations that are neither structured nor elementwise, nor reshape, cut or
     join tensors.
 

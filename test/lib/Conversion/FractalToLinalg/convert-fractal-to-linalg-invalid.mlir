@@ -32,7 +32,7 @@ func.func @state(%xs: !fractal.array<[8] of tensor<f32>>, %o: tensor<5xi64>) {
       -> !fractal.array<[4, ragged] of tensor<f32>>
   %c0 = arith.constant 0 : index
   %s = fractal.at %r[%c0] : !fractal.array<[4, ragged] of tensor<f32>> -> !fractal.array<[?] of tensor<f32>>
-  // expected-error@+1 {{has a state that is a list whose length only a run knows}}
+  // expected-error@+1 {{has a state that is a list whose length a step changes}}
   %t = fractal.fold left (%a = %s) over (%x = %r)
       : (!fractal.array<[?] of tensor<f32>>, !fractal.array<[4, ragged] of tensor<f32>>)
       -> !fractal.array<[?] of tensor<f32>> {

@@ -45,9 +45,12 @@ void noteVectors(gpu::GPUFuncOp function) {
   function.walk([&](tile::StoreOp op) { note(op); });
 }
 
-/// A scalar is stored once, not by each thread.
+/// A scalar is stored once, not by each thread. Beside launches all blocks have
+/// it, which meet there: tile-inline-launches sees to that.
 void storeScalarsOnce(gpu::GPUFuncOp function) {
-  if (function->hasAttr(tile::decisions::kOneThread))
+  auto launches = [](tile::LaunchOp) { return WalkResult::interrupt(); };
+  if (function->hasAttr(tile::decisions::kOneThread) ||
+      function.walk(launches).wasInterrupted())
     return;
   SmallVector<Operation *> stores;
   function.walk([&](Operation *op) {

@@ -48,12 +48,19 @@ GridBarrier::GridBarrier(gpu::GPUFuncOp function) {
   function->setAttr(tile::decisions::kWaits, b.getUnitAttr());
 }
 
-void GridBarrier::meet(OpBuilder &b, Location loc) const {
+void GridBarrier::meet(OpBuilder &b, Location loc,
+                       function_ref<void(OpBuilder &)> first) const {
   gpu::BarrierOp::create(b, loc);
   Value isFirst =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                             getThreadNumber(b, loc), constantI32(b, loc, 0));
   guarded(b, loc, isFirst, [&](OpBuilder &nested) {
+    if (first) {
+      Value isBlock0 =
+          arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::eq, block,
+                                arith::ConstantIndexOp::create(nested, loc, 0));
+      guarded(nested, loc, isBlock0, first);
+    }
     LLVM::InlineAsmOp::create(
         nested, loc, TypeRange(), ValueRange{counter, arrival}, kMeet,
         "l,r,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,

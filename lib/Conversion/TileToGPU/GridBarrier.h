@@ -25,8 +25,10 @@ public:
   /// The running block's number, and how many there are; of type index.
   mlir::Value getBlock() const { return block; }
   mlir::Value getBlocks() const { return blocks; }
-  /// All blocks meet.
-  void meet(mlir::OpBuilder &b, mlir::Location loc) const;
+  /// All blocks meet. One thread of the first block does something before,
+  /// which all see behind.
+  void meet(mlir::OpBuilder &b, mlir::Location loc,
+            llvm::function_ref<void(mlir::OpBuilder &)> first = nullptr) const;
 
 private:
   mlir::Value block, blocks, counter, arrival;

@@ -51,7 +51,12 @@ public:
       written.insert(getMemory(copy.getTarget()));
       copies.push_back(copy);
     });
+    function.walk([&](memref::StoreOp store) {
+      written.insert(getMemory(store.getMemref()));
+      stores.push_back(store);
+    });
     orderReads(function.getBody().front(), /*pending=*/false);
+    llvm::for_each(stores, [&](memref::StoreOp store) { storeOnce(store); });
     llvm::for_each(copies, [&](memref::CopyOp copy) { copyElements(copy); });
     for (tile::LaunchOp launch : launches)
       if (failed(inlineOne(launch)))
@@ -151,6 +156,16 @@ private:
     leave(copy);
   }
 
+  /// One thread of the first block writes a number that all have, before the
+  /// block arrives.
+  void storeOnce(memref::StoreOp store) {
+    OpBuilder b(store);
+    barrier.meet(b, store.getLoc(), [&](OpBuilder &nested) {
+      nested.clone(*store.getOperation());
+    });
+    store.erase();
+  }
+
   static int64_t threadsOf(gpu::GPUFuncOp op) {
     auto threads = tile::decisions::kThreads.get(op);
     return threads ? threads.getInt() : 0;
@@ -194,7 +209,7 @@ private:
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto load = dyn_cast<memref::LoadOp>(op)) {
         pending |= mayBeWritten(load.getMemref());
-      } else if (isa<tile::LaunchOp, memref::CopyOp>(op)) {
+      } else if (isa<tile::LaunchOp, memref::CopyOp, memref::StoreOp>(op)) {
         OpBuilder b(&op);
         if (pending)
           barrier.meet(b, op.getLoc());
@@ -248,6 +263,7 @@ private:
   SmallVector<memref::CopyOp> copies;
   /// Tasks of the launches that are done.
   DenseMap<Operation *, Value> taken;
+  SmallVector<memref::StoreOp> stores;
   llvm::SmallPtrSet<Value, 8> written;
   int64_t shared = 0;
 };

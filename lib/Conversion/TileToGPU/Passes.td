@@ -314,11 +314,12 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
     its number's and from there on in steps of the number of blocks. Behind a
     launch all blocks meet, so that the next one reads what this one wrote: one
     thread of each adds to a count in memory and waits until all have. They meet,
-    too, between a read of a number and a launch that may write it. Launches of
-    which none writes what another one touches run beside each other: blocks meet
-    behind the last of them, and the first task is that of the block behind those
-    that have one. The launched functions are gone then; shared memory is as much
-    as the one needs that needs most.
+    too, between a read of a number and a launch that may write it, and behind a
+    number that is written, by one thread. Launches of which none writes what
+    another one touches run beside each other: blocks meet behind the last of
+    them, and the first task is that of the block behind those that have one. The
+    launched functions are gone then; shared memory is as much as the one needs
+    that needs most.
 
     All must have the same `tile.threads`. `tile.waits` tells the host that the
     blocks wait for each other.

@@ -21,7 +21,7 @@ _VIEWS = frozenset(
     f"memref.{name}" for name in "view subview cast reinterpret_cast expand_shape collapse_shape".split()
 )
 _ENDS = frozenset(("scf.yield", "scf.condition"))
-_IN_KERNELS = CONTROL | _VIEWS | _ENDS | {f"memref.{name}" for name in "load copy dim get_global".split()}
+_IN_KERNELS = CONTROL | _VIEWS | _ENDS | {f"memref.{name}" for name in "load store copy dim get_global".split()}
 #: What a kernel does, and what stands for it where it is decided about.
 _MARKED = CONTROL | {"tile.launch", "memref.load", "memref.copy"}
 #: Buffers that are no part of others.
@@ -141,6 +141,8 @@ def _obstacle(op: ir.Operation, kernels: Kernels, longest: float) -> str:
         elif name == "memref.alloc":
             if inner == op or not _is_made_before(inner, op):
                 return "a buffer in it is another one in each iteration, or its size is known only there"
+        elif name == "memref.store" and inner == op:
+            return "it is a number that the host writes"
         elif name not in _IN_KERNELS and not _is_number(inner):
             return f"'{name}' in it is work of the host"
     return ""

@@ -107,6 +107,27 @@ gpu.module @kernels {
     tile.launch @plain outs(%x : !global)
     gpu.return
   }
+  // A number that all blocks have is written by one thread of the first one, before it arrives. Who read the place
+  // before is done then.
+  // CHECK-LABEL: gpu.func @numbers(
+  // CHECK: memref.load
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: gpu.barrier
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: scf.if
+  // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %block_id_x, %{{.*}} : index
+  // CHECK-NEXT: scf.if %[[FIRST]] {
+  // CHECK-NEXT: memref.store %{{.*}}, %{{.*}}[] : memref<i1, #gpu.address_space<global>>
+  // CHECK-NEXT: }
+  // CHECK-NEXT: atom.release
+  // CHECK: gpu.barrier
+  // CHECK: scf.for
+  gpu.func @numbers(%x: !global, %go: !flag) kernel attributes {tile.threads = 64 : i64} {
+    %old = memref.load %go[] : !flag
+    memref.store %old, %go[] : !flag
+    tile.launch @plain outs(%x : !global)
+    gpu.return
+  }
 }
 
 // -----

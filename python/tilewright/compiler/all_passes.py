@@ -6,6 +6,7 @@
 from tilewright.normalize import (  # noqa: F401
     assert_early,
     carry_formats,
+    drop_proven,
     float8_products,
     fold_roundings,
     fold_transposes,

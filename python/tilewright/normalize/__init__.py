@@ -37,6 +37,7 @@ _BEFORE = (
     PassSpec("tile-generalize", "named structured ops become linalg.generic; fills stay"),
     *_LOOPS,
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
+    PassSpec("tile-drop-proven", "indices that count iterations lie where they should: nobody waits to be told"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
     PassSpec("tile-shrink-dead", "what pruned weights make useless is no work; sizes are final before any are planned"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),

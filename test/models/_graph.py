@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import onnx
+from numpy.typing import ArrayLike
 from onnx import helper
 
 from tilewright.demo.graph import GraphBuilder
@@ -18,6 +19,8 @@ Value = tuple[str, np.typing.DTypeLike, Sequence[int | str]]  # name, type, shap
 
 class Graph(GraphBuilder):
     """A builder whose inputs and outputs may be of any type, and whose graph may be a node's attribute."""
+
+    _around: Graph | None = None
 
     def input(self, name: str, dtype: np.typing.DTypeLike, shape: Sequence[int | str]) -> str:
         """Declare a graph input."""
@@ -32,8 +35,12 @@ class Graph(GraphBuilder):
     def inner(self, name: str) -> Graph:
         """A builder for a graph inside one of this graph's nodes; it sees the names around it."""
         graph = Graph(name, self.opset)
-        graph._scope = [*self._scope, name]
+        graph._scope, graph._around = [*self._scope, name], self
         return graph
+
+    def const(self, value: ArrayLike, dtype: type = np.int64) -> str:
+        """A small constant, which the outermost graph holds: names inside may hide none of those around."""
+        return super().const(value, dtype) if self._around is None else self._around.const(value, dtype)
 
     def as_attribute(self) -> onnx.GraphProto:
         """The finished graph, for a node."""

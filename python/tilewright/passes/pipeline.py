@@ -132,6 +132,22 @@ class Pipeline:
         """Return what follows phase ``name``."""
         return dataclasses.replace(self, phases=self.phases[self._index(name) + 1 :])
 
+    def without(self, *names: str) -> Pipeline:
+        """Return the pipeline without the passes of these names, wherever they stand.
+
+        Raises:
+            UserError: it has none of such a name.
+        """
+        known = {spec.name for phase in self.phases for spec in phase.passes}
+        for name in names:
+            if name not in known:
+                raise UserError(f"pipeline '{self.name}' has no pass '{name}' to leave out")
+        phases = (
+            dataclasses.replace(phase, passes=tuple(spec for spec in phase.passes if spec.name not in names))
+            for phase in self.phases
+        )
+        return dataclasses.replace(self, phases=tuple(phases))
+
     def _index(self, name: str) -> int:
         if name not in self.names:
             raise UserError(f"pipeline '{self.name}' has no phase '{name}': choose one of {', '.join(self.names)}")

@@ -45,6 +45,14 @@ def test_text() -> None:
     assert str(PIPELINE.phase("second")) == f"builtin.module({second})"
 
 
+def test_without_a_pass() -> None:
+    left = PIPELINE.without("cse", "tile-count-ops")
+    assert str(left) == "builtin.module(canonicalize{top-down=false max-iterations=3})"
+    assert left.names == PIPELINE.names
+    with pytest.raises(UserError, match="pipeline 'test' has no pass 'cs' to leave out"):
+        PIPELINE.without("cs")
+
+
 def test_runs_phase_by_phase_as_at_once() -> None:
     whole, parts, named = module(), module(), module()
     run_pipeline(whole, PIPELINE)

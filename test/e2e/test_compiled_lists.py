@@ -159,9 +159,11 @@ def test_weights_as_constants(name: str, case: int) -> None:
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
 @pytest.mark.parametrize("name", CASES)
 def test_on_the_emulator(name: str, target: str) -> None:
-    """The smallest size with lengths of more than one."""
+    """The smallest size with lengths of more than one. A recurrence is one launch, with what stands beside it."""
     p = Prepared(name, 1)
-    model = tw.compile(p.function, target, shapes=p.lengths(p.arguments), emulate=True)
+    model: Any = tw.compile(p.function, target, shapes=p.lengths(p.arguments), emulate=True)
+    assert sum(kernel.launches for kernel in model.kernels) == 1 or name in ("b2b_gemm", "bigbird")
+    assert model._loaded().is_recordable
     p.check(model(**p.arguments))
 
 

@@ -86,11 +86,16 @@ def test_compiled(name: str, shape: str):
     check(name, compiled(name, "cpu", NODES, DEPTH), nested, weights)
 
 
+@pytest.mark.parametrize("target", ["cuda:sm_80", pytest.param("cuda:sm_90a", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_on_the_emulator(name: str):
+def test_on_the_emulator(name: str, target: str):
+    """All levels of any tree are one launch, which a graph could record."""
     _, words, weights = prepared(name)
+    model = compiled(name, target, 11, 6)
+    assert sum(kernel.launches for kernel in model.kernels) == 1
+    assert model._loaded().is_recordable
     for nested in (leaves(words)(), grown(6, leaves(words))):
-        check(name, compiled(name, "cuda:sm_80", 11, 6), nested, weights)
+        check(name, model, nested, weights)
 
 
 def test_a_model_for_one_leaf():

@@ -24,6 +24,7 @@ class Form:
         inputs: arguments for the case's maker of inputs, beside its own.
         filled: zeros of weights and inputs are replaced by numbers too small to be seen: a dense twin.
         cover: the only format of its weights (`bench.cover`); empty: as the plan decides.
+        without: passes that its pipeline leaves out.
         same: whether its results are those of the case.
         gain: how much faster ours must be, at least; None where that is only shown.
     """
@@ -34,6 +35,7 @@ class Form:
     inputs: Mapping[str, object] = field(default_factory=dict)
     filled: bool = False
     cover: str = ""
+    without: tuple[str, ...] = ()
     same: bool = True
     gain: float | None = None
 

@@ -232,7 +232,12 @@ def _measure(
                 prepared[form.name] = prepare(case, form, folder / str(number))
             client = stack.enter_context(Client(ours if name in rivals else name.removesuffix(" (again)"), row.threads))
             asked = dict(
-                precision=case.precision, accuracy=case.accuracy, target=target, cover=form.cover, program=case.program
+                precision=case.precision,
+                accuracy=case.accuracy,
+                target=target,
+                cover=form.cover,
+                without=form.without,
+                program=case.program,
             )
             reply = client.ask("load", **prepared[form.name], **asked)
             results[name] = _outputs(client, folder / f"{number}.npz")

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import onnx
 import torch
 from onnx import numpy_helper
@@ -14,20 +17,25 @@ from bench import torch_graph
 
 def convert(model: onnx.ModelProto) -> torch.nn.Module:
     """The model as a module of positional inputs that returns a tuple. Raises NotImplementedError."""
-    constants = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
-    return torch_graph.module(
-        torch_graph.Graph(
-            [i.name for i in model.graph.input if i.name not in constants],
-            [o.name for o in model.graph.output],
-            [
-                torch_graph.Node(
-                    node.op_type,
-                    list(node.input),
-                    list(node.output),
-                    {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute},
-                )
-                for node in model.graph.node
-            ],
-            constants,
+    return torch_graph.module(_graph(model.graph))
+
+
+def _graph(graph: onnx.GraphProto) -> torch_graph.Graph:
+    """A graph, with those inside its nodes. The first two inputs of a loop's body are its number and condition."""
+    constants = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    inputs = [i.name for i in graph.input if i.name not in constants]
+    nodes = [
+        torch_graph.Node(
+            node.op_type, list(node.input), list(node.output), {a.name: _attribute(a) for a in node.attribute}
         )
-    )
+        for node in graph.node
+    ]
+    return torch_graph.Graph(inputs, [o.name for o in graph.output], nodes, constants)
+
+
+def _attribute(attribute: onnx.AttributeProto) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    if not isinstance(value, onnx.GraphProto):
+        return value
+    graph = _graph(value)
+    return replace(graph, own=len(graph.inputs))

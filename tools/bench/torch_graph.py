@@ -10,7 +10,7 @@ else is one PyTorch call per operator.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -62,7 +62,26 @@ def _layer_norm(x: torch.Tensor, s: torch.Tensor, b: torch.Tensor | None, a: Att
 
 
 def _axes(a: Attributes, axes: Sequence[int] | None) -> list[int]:
-    return list(axes if axes is not None else a["axes"])
+    """None given: all, which PyTorch reduces over where the list is empty."""
+    return list(axes if axes is not None else a.get("axes", []))
+
+
+def _pad(x: torch.Tensor, pads: Sequence[int], a: Attributes) -> torch.Tensor:
+    return F.pad(x, [p for d in reversed(range(x.ndim)) for p in (pads[d], pads[d + x.ndim])])
+
+
+def _average_pool(x: torch.Tensor, a: Attributes) -> torch.Tensor:
+    return F.avg_pool2d(x, a["kernel_shape"], a.get("strides", 1))
+
+
+def _scatter_rows(x: torch.Tensor, index: torch.Tensor, updates: torch.Tensor, a: Attributes) -> torch.Tensor:
+    write = x.index_put_ if a.get(IN_PLACE) else x.index_put
+    return write(torch.unbind(index, -1), updates)
+
+
+def _scatter(x: torch.Tensor, index: torch.Tensor, updates: torch.Tensor, a: Attributes) -> torch.Tensor:
+    write = x.scatter_ if a.get(IN_PLACE) else x.scatter
+    return write(a.get("axis", 0), index, updates)
 
 
 def _squeeze(x: torch.Tensor, axes: Sequence[int] | None, a: Attributes) -> torch.Tensor:
@@ -75,7 +94,9 @@ def _unsqueeze(x: torch.Tensor, axes: Sequence[int] | None, a: Attributes) -> to
     return x
 
 
-def _reshape(x: torch.Tensor, shape: Sequence[int], a: Attributes) -> torch.Tensor:
+def _reshape(x: torch.Tensor | int, shape: Sequence[int], a: Attributes) -> torch.Tensor:
+    if isinstance(x, int):
+        return torch.full(list(shape), x)
     return torch.reshape(x, [x.shape[i] if size == 0 else size for i, size in enumerate(shape)])
 
 
@@ -97,12 +118,16 @@ def _slice(x: torch.Tensor, starts: Any, ends: Any, axes: Any, steps: Any, a: At
     return x
 
 
+#: Attribute of our own: the first input is used by nobody else, and may be written.
+IN_PLACE = "in_place"
 _NUMBER = {1: torch.float32, 6: torch.int32, 7: torch.int64, 9: torch.bool, 10: torch.float16, 16: torch.bfloat16}
 
 # Operator: its function of the inputs (in order, absent ones None) and the attributes.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Add": lambda x, y, a: x + y,
+    "ArgMax": lambda x, a: torch.argmax(x, a.get("axis", 0), bool(a.get("keepdims", 1))),
     "Attention": _attention,
+    "AveragePool": _average_pool,
     "BatchNormalization": _batch_norm,
     "Cast": lambda x, a: x.to(_NUMBER[a["to"]]),
     "Clip": lambda x, low, high, a: torch.clamp(x, low, high),
@@ -110,6 +135,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Conv": _conv,
     "DequantizeLinear": lambda x, s, a: x.float() * s,
     "Div": lambda x, y, a: x / y,
+    "Equal": lambda x, y, a: x == y,
     "Erf": lambda x, a: torch.erf(x),
     "Expand": lambda x, shape, a: torch.broadcast_to(x, torch.broadcast_shapes(tuple(shape), x.shape)),
     "Flatten": lambda x, a: torch.flatten(x, a.get("axis", 1)),
@@ -117,18 +143,25 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "Gelu": _gelu,
     "Gemm": _gemm,
     "GlobalAveragePool": lambda x, a: torch.mean(x, tuple(range(2, x.ndim)), keepdim=True),
+    "Greater": lambda x, y, a: x > y,
     "Identity": lambda x, a: x,
     "LayerNormalization": _layer_norm,
+    "LessOrEqual": lambda x, y, a: x <= y,
     "MatMul": lambda x, y, a: torch.matmul(x, y),
     "MaxPool": _max_pool,
     "Mul": lambda x, y, a: x * y,
+    "Not": lambda x, a: torch.logical_not(x),
+    "Pad": _pad,
     "Pow": lambda x, y, a: torch.pow(x, y),
     "ReduceL2": lambda x, axes, a: torch.linalg.vector_norm(x, 2, _axes(a, axes), bool(a.get("keepdims", 1))),
+    "ReduceMax": lambda x, axes, a: torch.amax(x, _axes(a, axes), bool(a.get("keepdims", 1))),
     "ReduceMean": lambda x, axes, a: torch.mean(x, _axes(a, axes), bool(a.get("keepdims", 1))),
     "ReduceSum": lambda x, axes, a: torch.sum(x, _axes(a, axes), bool(a.get("keepdims", 1))),
     "RMSNormalization": _rms_norm,
     "Relu": lambda x, a: torch.relu(x),
     "Reshape": _reshape,
+    "ScatterElements": _scatter,
+    "ScatterND": _scatter_rows,
     "Sigmoid": lambda x, a: torch.sigmoid(x),
     "Slice": _slice,
     "Softmax": lambda x, a: torch.softmax(x, a.get("axis", -1)),
@@ -149,8 +182,8 @@ _INPUTS = {
     "Slice": 5,
     "Clip": 3,
 }  # with the optional ones
-_WITH_AXES = ("ReduceL2", "ReduceMean", "ReduceSum", "Squeeze", "Unsqueeze")
-_LISTS = {"Reshape", "Expand", "Slice", "Split", *_WITH_AXES}  # their further inputs are lists of constants
+_WITH_AXES = ("ReduceL2", "ReduceMax", "ReduceMean", "ReduceSum", "Squeeze", "Unsqueeze")
+_LISTS = {"Reshape", "Expand", "Pad", "Slice", "Split", *_WITH_AXES}  # their further inputs are lists of constants
 
 
 class Lstm(torch.nn.Module):
@@ -174,6 +207,38 @@ class Lstm(torch.nn.Module):
         return y.unsqueeze(1), last, cell
 
 
+class Loop(torch.nn.Module):
+    """A Loop as Python's own; numbers that count are Python's, too."""
+
+    def __init__(self, body: torch.nn.Module, carried: int) -> None:
+        super().__init__()
+        self.body, self.carried = body, carried
+
+    def forward(self, trips: Any, going: Any, *values: Any) -> tuple[Any, ...]:
+        """What is carried, then what each iteration gives, as tensors."""
+        state, around = values[: self.carried], values[self.carried :]
+        state = tuple(value.clone() if isinstance(value, torch.Tensor) else value for value in state)
+        step, parts = 0, []
+        while (trips is None or step < trips) and (going is None or going):
+            going, *results = self.body(step, going, *state, *around)
+            state, step = tuple(results[: self.carried]), step + 1
+            parts.append(results[self.carried :])
+        stacked = [torch.stack(part) for part in zip(*parts, strict=True)]
+        return (*(torch.as_tensor(value) for value in state), *stacked)
+
+
+class If(torch.nn.Module):
+    """An If as Python's own."""
+
+    def __init__(self, then: torch.nn.Module, other: torch.nn.Module) -> None:
+        super().__init__()
+        self.then, self.other = then, other
+
+    def forward(self, condition: Any, *around: Any) -> Any:
+        """The results of one of both."""
+        return (self.then if condition else self.other)(*around)
+
+
 @dataclass(frozen=True)
 class Node:
     """One operator: its type, the names of its inputs (empty: absent) and outputs, its attributes."""
@@ -193,12 +258,24 @@ class Graph:
         outputs: names, in order.
         nodes: in an order that can be run.
         constants: arrays or tensors by name.
+        own: how many of the first inputs only this graph has: a loop's, which it may write.
     """
 
     inputs: Sequence[str]
     outputs: Sequence[str]
     nodes: Sequence[Node]
     constants: Mapping[str, Any]
+    own: int = 0
+
+
+def captured(graph: Graph) -> set[str]:
+    """Names that a graph inside a node uses of those around it."""
+    made = {*graph.inputs, *graph.constants, *(name for node in graph.nodes for name in node.outputs)}
+    used = {name for node in graph.nodes for name in node.inputs if name} | set(graph.outputs)
+    for node in graph.nodes:
+        for inner in node.attributes.values():
+            used |= captured(inner) if isinstance(inner, Graph) else set()
+    return used - made
 
 
 class _Converter:
@@ -251,6 +328,9 @@ class _Converter:
         if node.op == "LSTM":
             self.lstm(node)
             return set()
+        if node.op in ("Loop", "If"):
+            self.control(node)
+            return set()
         if node.op == "MatMul" and self.rank(node.inputs[1]) == 2:
             return self.linear(node, nodes)
         if node.op not in FUNCTIONS:
@@ -265,6 +345,8 @@ class _Converter:
 
     def attributes(self, node: Node) -> Attributes:
         """Those of the node; casts to shorter floats go to f32 where these are widened."""
+        if node.op.startswith("Scatter") and self.uses[node.inputs[0]] == 1:
+            return {**node.attributes, IN_PLACE: node.inputs[0] in self.source.inputs[: self.source.own]}
         if node.op == "Cast" and self.widen and node.attributes["to"] in (10, 16):
             return {**node.attributes, "to": 1}
         return dict(node.attributes)
@@ -293,6 +375,19 @@ class _Converter:
                 break
         self.values[out] = self.graph.call_function(F.linear, (self.value(node.inputs[0]), weight, bias))
         return covered
+
+    def control(self, node: Node) -> None:
+        """A loop or a branch as a submodule, which is given what its graphs use of this one."""
+        graphs = [node.attributes[key] for key in ("body", "then_branch", "else_branch") if key in node.attributes]
+        used = sorted({name for graph in graphs for name in captured(graph)} - set(self.constants))
+        inner = [
+            module(replace(g, inputs=[*g.inputs, *used], constants={**self.constants, **g.constants}), self.widen)
+            for g in graphs
+        ]
+        name = f"control{len(list(self.root.children()))}"
+        self.root.add_module(name, Loop(inner[0], len(node.inputs) - 2) if node.op == "Loop" else If(*inner))
+        values = [self.value(n) for n in (*node.inputs, *used)]
+        self.bind(node, self.graph.call_module(name, tuple(values)), several=True)
 
     def lstm(self, node: Node) -> None:
         """A recurrent layer as a submodule."""

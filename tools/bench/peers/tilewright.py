@@ -15,6 +15,8 @@ import onnx
 import tilewright as tw
 from bench import list_programs, own_lists
 from bench.peers import Peer
+from tilewright.core.options import CompileOptions
+from tilewright.targets import registry
 
 #: Types of inputs that say themselves what is asked for.
 _NARROW = (onnx.TensorProto.BFLOAT16, onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
@@ -29,10 +31,12 @@ def compiled(
     target: str = "cpu",
     cover: str = "",
     program: str = "",
+    without: tuple[str, ...] = (),
 ) -> Any:
     """The model compiled; one whose inputs all have a narrow type needs no choice of precision.
 
-    Bytes are calibrated on `inputs`, without which f32 stays. A `program` is compiled in the model's place.
+    Bytes are calibrated on `inputs`, without which f32 stays. A `program` is compiled in the model's place. Passes
+    `without` are left out.
     """
     if program:
         lists = list_programs.read(model, program)
@@ -48,6 +52,9 @@ def compiled(
         from bench.cover import pipeline
 
         chosen["pipeline"] = pipeline(target, cover)
+    if without:
+        whole = registry.parse_target(target).here().pipeline(CompileOptions())
+        chosen["pipeline"] = whole.without(*without)
     return tw.compile(str(model), target=target, threads=threads, **chosen)
 
 
@@ -60,7 +67,7 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        asked = (precision, self.accuracy, inputs, self.target, self.cover, self.program)
+        asked = (precision, self.accuracy, inputs, self.target, self.cover, self.program, self.without)
         self._model = compiled(model, threads, *asked)
         self._allocate(inputs)
 

@@ -152,13 +152,25 @@ static Value readAt(OpBuilder &b, Location loc, Lifter &l, Access &a,
   return arith::SelectOp::create(b, loc, inside, element, other);
 }
 
-/// Axes of the result: leading levels, then what the source has beside its own.
+/// Axes of the result: leading levels where the source has its own, or else in
+/// front, and what the source has beside them.
 static SmallVector<Axis> axesOf(Lifter &l, Access &a) {
   int64_t levels = a.map.getNumDims(), replaced = a.map.getNumResults();
-  SmallVector<Axis> axes = llvm::map_to_vector(llvm::seq(levels), levelAxis);
-  for (Axis axis : a.source.axes)
-    if (!isLevel(axis) || levelOf(axis) >= replaced)
-      axes.push_back(deeper(axis, levels - replaced));
+  auto isReplaced = [&](Axis axis) {
+    return isLevel(axis) && levelOf(axis) < replaced;
+  };
+  const auto *first = llvm::find_if(a.source.axes, isReplaced);
+  const auto *place =
+      first == a.source.axes.end() ? a.source.axes.begin() : first;
+  SmallVector<Axis> axes;
+  auto keep = [&](ArrayRef<Axis> some) {
+    for (Axis axis : some)
+      if (!isReplaced(axis))
+        axes.push_back(deeper(axis, levels - replaced));
+  };
+  keep({a.source.axes.begin(), place});
+  llvm::append_range(axes, llvm::map_range(llvm::seq(levels), levelAxis));
+  keep({place, a.source.axes.end()});
   if (!a.op.getFill())
     return axes;
   for (Axis axis : l.lookup(a.op.getFill()).axes) {

@@ -170,12 +170,18 @@ static LogicalResult liftJoin(Lifter &l, JoinOp op) {
   }
   SmallVector<Axis> axes = levelsOf(lists.front());
   llvm::append_range(axes, Lifter::loopsOf(lists));
+  // As one of the lists has it in memory, if that has all axes.
+  for (const Lifted &list : lists)
+    if (list.axes.size() == axes.size()) {
+      axes = list.axes;
+      break;
+    }
   Lifted result = {{}, axes, lists.front().lengths};
   result.lengths.front() = l.b.getIndexAttr(total);
   result.tensor = l.empty(l.sizesOf(result, axes), leafOf(op.getType()));
   SmallVector<Value> parts = llvm::map_to_vector(
       lists, [&](const Lifted &list) { return l.aligned(list, axes); });
-  result.tensor = l.joined(parts, result.tensor, 0);
+  result.tensor = l.joined(parts, result.tensor, *result.dimOf(levelAxis(0)));
   auto isComplete = [](const Lifted &list) { return list.isComplete(); };
   if (!llvm::all_of(lists, isComplete))
     return liftRaggedJoin(l, op, lists, result);

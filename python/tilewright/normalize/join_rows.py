@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.ir.generics import (
-    body,
     create,
     create_fill,
     iterator_types,
@@ -25,6 +23,7 @@ from tilewright.ir.generics import (
 )
 from tilewright.ir.views import create_joined, create_split, groups_of, joined_shape
 from tilewright.mlir import ir
+from tilewright.normalize.attention_rows import is_plain, is_product, is_run, rows_between_products
 from tilewright.passes import Pass, register
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -33,11 +32,12 @@ _DYNAMIC = ir.ShapedType.get_dynamic_size()
 @register
 @dataclass(frozen=True)
 class JoinRows(Pass):
-    """Join loops over rows into one where their extents are known at run time only.
+    """Join loops over rows into one: where their extents are known at run time only, and along a softmax.
 
     A product of a batch of sequences with weights has batch x sequence rows, however they are split between the two:
     tiles of one loop fit them all, where tiles of the inner loop would be mostly empty for short sequences. Operations
-    that follow go along, so that they still meet it in registers.
+    that follow go along, so that they still meet it in registers. Of known extents only the rows of scores are
+    joined, up to the product that reads their softmax: blocks of queries that attend to the same keys are one matrix.
 
     Before:
     ```mlir
@@ -75,20 +75,15 @@ class JoinRows(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Visit each operation after the makers of what it reads."""
+        for generic in walk(op, "linalg.generic"):
+            for member, rows in rows_between_products(generic):
+                _join(member, rows)
         joined: set[ir.Operation] = set()
         for generic in walk(op, "linalg.generic"):
-            if _is_product(generic) or _follows(generic, joined):
+            if is_product(generic) or _follows(generic, joined):
                 loops = _joinable(generic)
                 if loops:
                     joined.add(_join(generic, loops))
-
-
-def _is_product(op: ir.Operation) -> bool:
-    """Whether it reduces over two operands of which one has other rows: a product with a matrix."""
-    if len(op.operands) != 3 or len(op.results) != 1 or not any(kinds(op)):
-        return False
-    names = [inner.operation.name for inner in body(op).operations]
-    return len(names) == 3 and names[0].startswith("arith.mul") and names[1].startswith("arith.add")
 
 
 def _source(value: ir.Value) -> ir.Operation | None:
@@ -114,7 +109,7 @@ def _follows(op: ir.Operation, joined: set[ir.Operation]) -> bool:
 def _joinable(op: ir.Operation) -> list[int]:
     """Neighbouring parallel loops that all operands index one after the other, or not at all; the inner ones open."""
     own, parallel = maps(op), [not reduces for reduces in kinds(op)]
-    if len(op.results) != 1 or not all(m.is_projected_permutation for m in own) or _has_index(op) or not place_of(op):
+    if not is_plain(op):
         return []
     output = positions(own[-1])
     shape = ir.RankedTensorType(op.results[0].type).shape
@@ -124,29 +119,12 @@ def _joinable(op: ir.Operation) -> list[int]:
         loops = [output[start]]
         for at in range(start + 1, len(output)):
             group = [*loops, output[at]]
-            if shape[at] != _DYNAMIC or not all(parallel[d] and _is_run(own, group) for d in group):
+            if shape[at] != _DYNAMIC or not all(parallel[d] and is_run(own, group) for d in group):
                 break
             loops = group
         if len(loops) > 1:
             return loops
     return []
-
-
-def _is_run(all_maps: Sequence[ir.AffineMap], group: list[int]) -> bool:
-    """Whether each map holds the loops one after the other, or none of them."""
-    for dims in map(positions, all_maps):
-        if not set(dims) & set(group):
-            continue
-        start = dims.index(group[0]) if group[0] in dims else len(dims)
-        if dims[start : start + len(group)] != group:
-            return False
-    return True
-
-
-def _has_index(op: ir.Operation) -> bool:
-    """Whether the body asks where it is, or reads elsewhere."""
-    names = {inner.operation.name for inner in body(op).operations}
-    return bool(names & {"linalg.index", "tensor.extract"})
 
 
 def _join(op: ir.Operation, loops: list[int]) -> ir.Operation:
@@ -223,9 +201,12 @@ def _index(size: int | ir.Value) -> ir.Value:
 def _new_place(op: ir.Operation, sizes: list[int | ir.Value], start: int, count: int) -> ir.Value:
     """An empty tensor with joined dimensions, filled as the old one."""
     old = ir.RankedTensorType(op.results[0].type)
-    size = _index(sizes[start])
+    size = sizes[start]
     for other in sizes[start + 1 : start + count]:
-        size = create("arith.muli", [size, _index(other)], ir.IndexType.get())
+        if isinstance(size, int) and isinstance(other, int):
+            size *= other
+        else:
+            size = create("arith.muli", [_index(size), _index(other)], ir.IndexType.get())
     kind = ir.RankedTensorType.get(joined_shape(old.shape, _groups(old.rank, start, count)), old.element_type)
     dynamic = [n for n in [*sizes[:start], size, *sizes[start + count :]] if not isinstance(n, int)]
     empty = create("tensor.empty", dynamic, kind)

@@ -79,3 +79,129 @@ func.func @known(%x: tensor<?x5x8xf32>, %w: tensor<8x4xf32>, %b: index) -> tenso
   } -> tensor<?x5x4xf32>
   return %y : tensor<?x5x4xf32>
 }
+
+#q = affine_map<(h, i, r, t, d) -> (h, i, r, d)>
+#k = affine_map<(h, i, r, t, d) -> (h, t, d)>
+#qk = affine_map<(h, i, r, t, d) -> (h, i, r, t)>
+#v = affine_map<(h, i, r, e, t) -> (h, t, e)>
+#pv = affine_map<(h, i, r, e, t) -> (h, i, r, t)>
+#o = affine_map<(h, i, r, e, t) -> (h, i, r, e)>
+#all = affine_map<(h, i, r, t) -> (h, i, r, t)>
+#rows = affine_map<(h, i, r, t) -> (h, i, r)>
+#mask = affine_map<(h, i, r, t) -> (r, t)>
+
+// Blocks of queries that attend to the same keys: rows of one matrix for each head, from one product to the other.
+// CHECK-LABEL: func.func @attention
+// CHECK: %[[Q:.*]] = tensor.collapse_shape %arg0 {{\[}}[0], [1, 2], [3]] : tensor<2x3x4x8xf32> into tensor<2x12x8xf32>
+// CHECK: %[[S:.*]] = linalg.generic {{.*}} ins(%[[Q]], %arg1 : tensor<2x12x8xf32>, tensor<2x5x8xf32>)
+// CHECK: %[[M:.*]] = linalg.generic {{.*}} ins(%[[S]] : tensor<2x12x5xf32>)
+// CHECK: %[[E:.*]] = linalg.generic {{.*}} ins(%[[S]], %[[M]] : tensor<2x12x5xf32>, tensor<2x12xf32>)
+// CHECK: %[[O:.*]] = linalg.generic {{.*}} ins(%[[E]], %arg2 : tensor<2x12x5xf32>, tensor<2x5x6xf32>)
+// CHECK: tensor.expand_shape %[[O]] {{\[}}[0], [1, 2], [3]] output_shape [2, 3, 4, 6]
+func.func @attention(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x6xf32>) -> tensor<2x3x4x6xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x3x4x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32>
+  %s = linalg.generic {indexing_maps = [#q, #k, #qk],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<2x3x4x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x3x4x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x5xf32>
+  %low = arith.constant 0xFF800000 : f32
+  %re = tensor.empty() : tensor<2x3x4xf32>
+  %rf = linalg.fill ins(%low : f32) outs(%re : tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %top = linalg.generic {indexing_maps = [#all, #rows],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x3x4x5xf32>) outs(%rf : tensor<2x3x4xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %t = arith.maximumf %c, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4xf32>
+  %p = linalg.generic {indexing_maps = [#all, #rows, #all],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s, %top : tensor<2x3x4x5xf32>, tensor<2x3x4xf32>) outs(%e : tensor<2x3x4x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x5xf32>
+  %oe = tensor.empty() : tensor<2x3x4x6xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %o = linalg.generic {indexing_maps = [#pv, #v, #o],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<2x3x4x5xf32>, tensor<2x5x6xf32>) outs(%of : tensor<2x3x4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x6xf32>
+  return %o : tensor<2x3x4x6xf32>
+}
+
+// A mask that all blocks of queries share has no such rows: all stays as it is. So do two
+// products between which no maximum is taken.
+// CHECK-LABEL: func.func @masked
+// CHECK-NOT: tensor.collapse_shape
+// CHECK: return
+func.func @masked(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5x6xf32>, %mask: tensor<4x5xf32>)
+    -> (tensor<2x3x4x6xf32>, tensor<2x3x4x6xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x3x4x5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32>
+  %s = linalg.generic {indexing_maps = [#q, #k, #qk],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<2x3x4x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x3x4x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x5xf32>
+  %alone = linalg.generic {indexing_maps = [#q, #k, #qk],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<2x3x4x8xf32>, tensor<2x5x8xf32>) outs(%f : tensor<2x3x4x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x5xf32>
+  %low = arith.constant 0xFF800000 : f32
+  %re = tensor.empty() : tensor<2x3x4xf32>
+  %rf = linalg.fill ins(%low : f32) outs(%re : tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %top = linalg.generic {indexing_maps = [#all, #rows],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%s : tensor<2x3x4x5xf32>) outs(%rf : tensor<2x3x4xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %t = arith.maximumf %c, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4xf32>
+  %p = linalg.generic {indexing_maps = [#all, #rows, #mask, #all],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s, %top, %mask : tensor<2x3x4x5xf32>, tensor<2x3x4xf32>, tensor<4x5xf32>) outs(%e : tensor<2x3x4x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %n: f32, %c: f32):
+    %d = arith.subf %a, %b : f32
+    %t = arith.addf %d, %n : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x5xf32>
+  %oe = tensor.empty() : tensor<2x3x4x6xf32>
+  %of = linalg.fill ins(%zero : f32) outs(%oe : tensor<2x3x4x6xf32>) -> tensor<2x3x4x6xf32>
+  %o = linalg.generic {indexing_maps = [#pv, #v, #o],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<2x3x4x5xf32>, tensor<2x5x6xf32>) outs(%of : tensor<2x3x4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x6xf32>
+  %plain = linalg.generic {indexing_maps = [#pv, #v, #o],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%alone, %v : tensor<2x3x4x5xf32>, tensor<2x5x6xf32>) outs(%of : tensor<2x3x4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x3x4x6xf32>
+  return %o, %plain : tensor<2x3x4x6xf32>, tensor<2x3x4x6xf32>
+}

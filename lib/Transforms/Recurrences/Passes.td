@@ -40,6 +40,55 @@ def HoistInvariants : Pass<"tile-hoist-invariants"> {
   }];
 }
 
+def FuseExponents : Pass<"tile-fuse-exponents"> {
+  let summary = "Compute exponentials and their exponents in one body";
+  let description = [{
+    In functions of lists, which are traced operation by operation, an
+    exponential takes over the difference that it alone reads, and dimensions of
+    size one that broadcasting added are read without. What follows knows
+    `exp(x - m)` by its body: it is relative to a maximum, which may change
+    while a loop runs (online softmax), and rows of one loop are plain.
+
+    Before:
+    ```mlir
+    #ij = affine_map<(i, j) -> (i, j)>
+    #i0 = affine_map<(i, j) -> (i, 0)>
+    !list = !fractal.array<[4] of tensor<8x5xf32>>
+    func.func @f(%xs: !list, %m: tensor<8xf32>) -> !list {
+      %r = fractal.map (%x = %xs) : (!list) -> !list {
+        %e = tensor.empty() : tensor<8x5xf32>
+        %w = tensor.expand_shape %m [[0, 1]] output_shape [8, 1] : tensor<8xf32> into tensor<8x1xf32>
+        %d = linalg.generic {indexing_maps = [#ij, #i0, #ij], iterator_types = ["parallel", "parallel"]}
+            ins(%x, %w : tensor<8x5xf32>, tensor<8x1xf32>) outs(%e : tensor<8x5xf32>) {
+        ^bb0(%a: f32, %b: f32, %o: f32):
+          %0 = arith.subf %a, %b : f32
+          linalg.yield %0 : f32
+        } -> tensor<8x5xf32>
+        %p = linalg.generic {indexing_maps = [#ij, #ij], iterator_types = ["parallel", "parallel"]}
+            ins(%d : tensor<8x5xf32>) outs(%e : tensor<8x5xf32>) {
+        ^bb0(%a: f32, %o: f32):
+          %0 = math.exp %a : f32
+          linalg.yield %0 : f32
+        } -> tensor<8x5xf32>
+        fractal.yield %p : tensor<8x5xf32>
+      }
+      return %r : !list
+    }
+    ```
+    After:
+    ```mlir
+    %p = linalg.generic {indexing_maps = [#map, #map1, #map], iterator_types = ["parallel", "parallel"]} ins(%x, %m :
+    ...
+      %0 = arith.subf %a, %b : f32
+      %1 = math.exp %0 : f32
+      linalg.yield %1 : f32
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def FindPairs : Pass<"tile-find-pairs"> {
   let summary = "Find recurrences that could run along diagonals";
   let description = [{
@@ -70,6 +119,80 @@ def FindPairs : Pass<"tile-find-pairs"> {
     attributes {tile.pair = array<i64: 3, 9>} {
     ```
   }];
+}
+
+def JoinSoftmaxBlocks : Pass<"tile-join-softmax-blocks"> {
+  let summary = "Take a softmax over all blocks at once, not block by block";
+  let description = [{
+    A fold over blocks whose states are a running maximum of scores and sums of
+    their exponentials relative to it (attention, as FlashAttention computes it)
+    is a softmax over all blocks: lists become one tensor whose blocks stand side
+    by side. Planning makes one kernel of that, which again goes block by block,
+    in blocks that fit the machine (`tile-plan-online`).
+
+    A state is known by its update as a formula in exponentials, maxima and sums
+    over rows, not by the operations that a program writes it with. With
+    `m' = max(m, rowmax x)`, a sum must become `exp(m - m') s + exp(-m') A`, A
+    the sum of `exp(x) w` over the block; it may be divided by another such sum
+    in each step. Maxima start at minus infinity, sums at zero; the list is not
+    empty and its length is known; scores and weights are made row by row of
+    elements. In real numbers both are equal. A block all of whose scores are
+    minus infinity makes the fold no number; here it adds nothing. What has a
+    running maximum and is left as it is gets a remark that says why.
+
+    Before:
+    ```mlir
+    #ij = affine_map<(i, j) -> (i, j)>
+    #i = affine_map<(i, j) -> (i)>
+    !list = !fractal.array<[4] of tensor<8x5xf32>>
+    func.func @f(%xs: !list) -> tensor<8xf32> {
+      %low = arith.constant dense<0xFF800000> : tensor<8xf32>
+      %zero = arith.constant dense<0.0> : tensor<8xf32>
+      %m, %s = fractal.fold left (%m0 = %low, %s0 = %zero) over (%x = %xs)
+          : (tensor<8xf32>, tensor<8xf32>, !list) -> (tensor<8xf32>, tensor<8xf32>) {
+        %top = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+            ins(%x : tensor<8x5xf32>) outs(%low : tensor<8xf32>) {
+        ^bb0(%a: f32, %o: f32):
+          %t = arith.maximumf %o, %a : f32
+          linalg.yield %t : f32
+        } -> tensor<8xf32>
+        %m1 = arith.maximumf %m0, %top : tensor<8xf32>
+        %d = arith.subf %m0, %m1 : tensor<8xf32>
+        %f = math.exp %d : tensor<8xf32>
+        %old = arith.mulf %f, %s0 : tensor<8xf32>
+        %s1 = linalg.generic {indexing_maps = [#ij, #i, #i], iterator_types = ["parallel", "reduction"]}
+            ins(%x, %m1 : tensor<8x5xf32>, tensor<8xf32>) outs(%old : tensor<8xf32>) {
+        ^bb0(%a: f32, %b: f32, %o: f32):
+          %e = arith.subf %a, %b : f32
+          %p = math.exp %e : f32
+          %t = arith.addf %o, %p : f32
+          linalg.yield %t : f32
+        } -> tensor<8xf32>
+        fractal.yield %m1, %s1 : tensor<8xf32>, tensor<8xf32>
+      }
+      return %s : tensor<8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %whole = fractal.to_tensor %xs : !fractal.array<[4] of tensor<8x5xf32>> -> tensor<4x8x5xf32>
+    ...
+    %x = tensor.collapse_shape %rows [[0], [1, 2]] : tensor<8x4x5xf32> into tensor<8x20xf32>
+    ...
+    %m = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "reduction"]}
+        ins(%x : tensor<8x20xf32>)
+    ...
+    %p = linalg.generic {indexing_maps = [#map, #map1, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%x, %m : tensor<8x20xf32>, tensor<8xf32>)
+    ...
+    %s = linalg.generic {indexing_maps = [#map, #map1], iterator_types = ["parallel", "reduction"]}
+        ins(%p : tensor<8x20xf32>)
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"
+  ];
 }
 
 def SkewRecurrences : Pass<"tile-skew-recurrences"> {

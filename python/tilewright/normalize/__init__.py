@@ -13,11 +13,13 @@ _SCALED = (PassSpec("tile-scale-results", "a softmax before a product divides th
 
 _LISTS = (
     PassSpec("tile-hoist-invariants", "initial states depend on no element; now it can be seen"),
+    PassSpec("tile-join-softmax-blocks", "blocks of keys are one list of keys; kernels choose their own blocks"),
     PassSpec("tile-find-pairs", "recurrences through a scan depend on their neighbours only"),
     PassSpec("tile-plan-wavefronts", "fewer steps, each of more points, where that is predicted to be faster"),
     PassSpec("tile-skew-recurrences", "these run along diagonals; lists still say what is an element"),
     PassSpec("tile-unroll-recurrences", "of those row by row each row's weights are operands that can be packed"),
     PassSpec("tile-split-scans", "projections of a sequence are one product, of what is left row by row"),
+    PassSpec("tile-fuse-exponents", "exponentials relative to a maximum are known by one body"),
     PassSpec("tile-lower-formats", "a body of a generic can be computed for all elements of a list", {"lists": True}),
     PassSpec("convert-fractal-to-linalg", "nested lists are tensors, their functions structured ops and loops"),
 )

@@ -70,6 +70,7 @@ namespace {
 /// A copy whose leading levels are those of the result.
 struct Access {
   AccessOpInterface op;
+  Value result;
   AffineMap map;
   Lifted source;
   SmallVector<Value> symbols;
@@ -79,7 +80,7 @@ struct Access {
 
 /// Lengths of the result's leading levels, from its type or the op's law.
 static FailureOr<SmallVector<OpFoldResult>> lengthsOf(Lifter &l, Access &a) {
-  auto type = dyn_cast<ArrayType>(a.op->getResult(0).getType());
+  auto type = dyn_cast<ArrayType>(a.result.getType());
   SmallVector<OpFoldResult> lengths;
   for (int64_t number : llvm::seq(a.map.getNumDims())) {
     int64_t length = type.getLengths()[number];
@@ -188,11 +189,39 @@ static void defineFill(Lifter &l, Access &a, ArrayRef<OpFoldResult> lengths) {
     return deeper(axis, levels);
   });
   fill.lengths.assign(lengths.begin(), lengths.end());
-  l.define(a.op->getResult(0), fill);
+  l.define(a.result, fill);
+}
+
+/// The only reader of a list that is made by a copy, if it takes a part whose
+/// place is known: only that part is copied.
+static SliceOp partOf(Operation *op) {
+  if (op->getNumResults() != 1 || !op->hasOneUse())
+    return {};
+  auto slice = dyn_cast<SliceOp>(*op->user_begin());
+  bool isKnown = slice && slice.getOffsets().empty() &&
+                 slice.getSizes().empty() && int64_t(slice.getStride()) > 0 &&
+                 ArrayType::isKnown(slice.getType().getLengths().front());
+  return isKnown && slice->getParentRegion() == op->getParentRegion()
+             ? slice
+             : SliceOp();
+}
+
+/// The map of the part: its first level starts elsewhere.
+static AffineMap mapOf(AccessOpInterface op, SliceOp part) {
+  AffineMap map = op.getAccessMap();
+  if (!part || !map || map.getNumDims() == 0)
+    return map;
+  AffineExpr first = getAffineDimExpr(0, map.getContext());
+  return map.replace(first,
+                     first * int64_t(part.getStride()) +
+                         part.getStaticOffsets().front(),
+                     map.getNumDims(), map.getNumSymbols());
 }
 
 static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
-  Access a = {op, op.getAccessMap(), l.lookup(op.getSource()), {}, {}};
+  SliceOp part = partOf(op);
+  Value made = (part ? part.getOperation() : op)->getResult(0);
+  Access a = {op, made, mapOf(op, part), l.lookup(op.getSource()), {}, {}};
   if (!a.map)
     return unsupported(op)
            << "has no affine access map: lengths of its lists are not known at "
@@ -212,17 +241,17 @@ static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
     a.symbols.push_back(l.index(a.source.lengths[0]));
   a.axes = axesOf(l, a);
   Lifted result = {{}, a.axes, *lengths};
-  RankedTensorType leaf = leafOf(op->getResult(0).getType());
+  RankedTensorType leaf = leafOf(made.getType());
   Value into = l.empty(l.sizesOf(result, a.axes), leaf);
   int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
-  result.tensor =
-      l.parallel({}, {}, into, [&](OpBuilder &inner, Location loc, ValueRange) {
+  result.tensor = l.parallel(
+      {}, {}, into, [&](OpBuilder &inner, Location loc, ValueRange) -> Value {
         SmallVector<Value> point;
         for (int64_t dim : llvm::seq(rank))
           point.push_back(linalg::IndexOp::create(inner, loc, dim));
         return readAt(inner, loc, l, a, point);
       });
-  l.define(op->getResult(0), result);
+  l.define(made, result);
   return success();
 }
 
@@ -251,6 +280,8 @@ std::optional<LogicalResult> tilewright::liftAccessOp(Lifter &l,
   bool ragged = isRagged(l, op);
   if (auto at = dyn_cast<AtOp>(op))
     return ragged ? liftRaggedAt(l, at) : liftAt(l, at);
+  if (isa<SliceOp>(op) && l.isLifted(op->getResult(0)))
+    return success(); // with the list that it is a part of
   if (auto slice = dyn_cast<SliceOp>(op)) {
     if (ragged || isOpen(l, slice))
       return liftRaggedSlice(l, slice);

@@ -172,6 +172,56 @@ static void liftInsert(Lifter &l, tensor::InsertSliceOp op) {
   l.define(op.getResult(), {result, loops, {}});
 }
 
+/// How many rows each block has where a tensor is a list of blocks whose rows
+/// were just seen as one dimension; 0 elsewhere.
+static int64_t rowsOfBlocks(Value tensor, int64_t dim) {
+  auto collapse = tensor.getDefiningOp<tensor::CollapseShapeOp>();
+  if (!collapse || !collapse.getSrcType().hasStaticShape())
+    return 0;
+  for (auto [number, group] :
+       llvm::enumerate(collapse.getReassociationIndices()))
+    if (group.size() != (static_cast<int64_t>(number) == dim ? 2 : 1))
+      return 0;
+  return collapse.getSrcType().getDimSize(dim + 1);
+}
+
+/// The type of a tensor whose rows are a list of blocks.
+static RankedTensorType inBlocks(Value tensor, int64_t dim, int64_t rows) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<int64_t> sizes(type.getShape());
+  sizes[dim] /= rows;
+  sizes.insert(sizes.begin() + dim + 1, rows);
+  return type.clone(sizes);
+}
+
+/// Tensors one behind the other. Lists of blocks among them are put into a list
+/// of blocks: what makes them can then make them there, which it could not
+/// through a reshape.
+static Value concatenated(Lifter &l, MutableArrayRef<Value> parts, Value into,
+                          int64_t dim) {
+  int64_t rows = 0;
+  for (Value part : parts)
+    rows = std::max(rows, rowsOfBlocks(part, dim));
+  auto isWhole = [&](Value part) {
+    auto type = cast<RankedTensorType>(part.getType());
+    return type.hasStaticShape() && type.getDimSize(dim) % rows == 0;
+  };
+  if (rows == 0 || !isWhole(into) || !llvm::all_of(parts, isWhole))
+    return l.joined(parts, into, dim);
+  auto type = cast<RankedTensorType>(into.getType());
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d : llvm::seq(type.getRank()))
+    groups.push_back({d < dim ? d : d + 1});
+  groups[dim].insert(groups[dim].begin(), dim);
+  for (Value &part : parts)
+    part = l.reshaped<tensor::ExpandShapeOp>(inBlocks(part, dim, rows), part,
+                                             groups);
+  Value blocks = tensor::EmptyOp::create(
+      l.b, inBlocks(into, dim, rows).getShape(), type.getElementType());
+  return l.reshaped<tensor::CollapseShapeOp>(type, l.joined(parts, blocks, dim),
+                                             groups);
+}
+
 static void liftConcat(Lifter &l, tensor::ConcatOp op) {
   SmallVector<Axis> loops = l.loopsOf(op.getInputs());
   Lifted shape = {{}, loops, {}};
@@ -180,7 +230,7 @@ static void liftConcat(Lifter &l, tensor::ConcatOp op) {
       llvm::map_to_vector(op.getInputs(), [&](Value input) {
         return l.aligned(l.lookup(input), loops);
       });
-  Value whole = l.joined(parts, into, loops.size() + op.getDim());
+  Value whole = concatenated(l, parts, into, loops.size() + op.getDim());
   l.define(op.getResult(), {whole, loops, {}});
 }
 

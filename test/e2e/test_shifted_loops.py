@@ -86,7 +86,12 @@ def test_layers(kind: str, direction: str) -> None:
 @pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize(
     ("layers", "sizes"),
-    [(4, {}), (3, {"batch": 1, "steps": 3}), (2, {"hidden": 1, "batch": 1, "steps": 2}), (3, {"hidden": 17})],
+    [
+        (4, {}),
+        (3, {"batch": 1, "steps": 3}),
+        (2, {"hidden": 1, "batch": 1, "steps": 2}),
+        pytest.param(3, {"hidden": 17}, marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_sizes(layers: int, sizes: dict[str, int]) -> None:
@@ -117,11 +122,13 @@ def test_directions(kind: str, layers: int) -> None:
 
 
 @pytest.mark.parametrize("arch", [pytest.param("sm_80", marks=pytest.mark.slow), "sm_90a"])
-@pytest.mark.parametrize(("direction", "steps"), [("forward", 5), ("bidirectional", 4)])
+@pytest.mark.parametrize(
+    ("direction", "steps"), [("forward", 5), pytest.param("bidirectional", 4, marks=pytest.mark.slow)]
+)
 def test_fewer_barriers(direction: str, steps: int, arch: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One launch; blocks meet once in an iteration of all loops, whatever the order in which they run."""
     layers, lag = (3, 2) if direction == "forward" else (1, 0)
-    proto = stack("LSTM", layers, steps=steps, batch=1, hidden=16, direction=direction)
+    proto = stack("LSTM", layers, steps=steps, batch=1, hidden=32, direction=direction)
     inputs = inputs_of(proto)
     expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
     met = []

@@ -50,6 +50,22 @@ def test_kinds_of_mutants():
     assert any(text.startswith("cp.async.wait_group 1; bar.sync 1, 256;") for text in _after("move"))
 
 
+def test_orders_of_accesses_that_others_wait_for():
+    text = """
+.visible .entry k(.param .u64 p) {
+  atom.release.gpu.global.add.u32 %r1, [%rd1], 1;
+  ld.acquire.gpu.global.u32 %r2, [%rd1];
+  ld.relaxed.gpu.global.u32 %r3, [%rd1];
+}
+"""
+    assert [m.after for m in mutate.mutants(text) if m.kind == "order"] == [
+        "atom.relaxed.gpu.global.add.u32 %r1, [%rd1], 1;",
+        "atom.release.cta.global.add.u32 %r1, [%rd1], 1;",
+        "ld.relaxed.gpu.global.u32 %r2, [%rd1];",
+        "ld.acquire.cta.global.u32 %r2, [%rd1];",
+    ]
+
+
 def test_numbers_that_no_address_is_made_of_stay():
     text = """
 .visible .entry k(.param .u64 p) {

@@ -118,6 +118,8 @@ _STORES = "d.global.shared::cta"
 _TASKS = "%nctaid.x"
 #: Of tasks that wait for others of their grid.
 _WAITS = ("ld.acquire.gpu", "red.release.gpu", _TASKS)
+#: Of loops in kernels, whose CTAs meet behind each launch of the host that was.
+_GRID = ("atom.release.gpu", "ld.acquire.gpu", '"blocks": ')
 #: Of products of boxes that TMA loads, and of clusters whose CTAs load them for each other.
 _BOXES = ("wgmma.mma_async", "d.shared::cluster.global.tile.mbarrier")
 _CLUSTERS = (".multicast::cluster", "mapa", "barrier.cluster.wait")
@@ -245,6 +247,7 @@ CASES: dict[str, Case] = {
         SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 128), 64), marks=("mma.sync",)
     ),
     "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
+    "lstm_grid": Case("lstm4", {"layers": 1, "hidden": 96, "inputs": 8, "sequence": 2}, marks=_GRID),
 }
 
 

@@ -33,6 +33,8 @@ _SYNCHRONISATION = re.compile(
     r"|cp\.async\.(commit_group|wait_group|wait_all|mbarrier|bulk\.(commit_group|wait_group))"
     r"|mbarrier\.(arrive|expect_tx))"
 )
+#: accesses that others synchronize with
+_ORDERS = re.compile(r"(ld\.acquire|st\.release|(red|atom)\.(release|acquire|acq_rel))\.(gpu|sys)")
 _WAITS = re.compile(r"(cp\.async\.(bulk\.)?wait_group|wgmma\.wait_group)")
 _REGISTER = re.compile(r"%(?!tid|ctaid|ntid|nctaid|laneid)\w+")
 #: products whose operands say where the kept elements of a belong
@@ -69,7 +71,7 @@ class Mutant:
 
     Attributes:
         kind: what was done: "drop", "repeat", "move", "count", "parity", "address", "barrier", "arrivals", "bytes",
-            "metadata".
+            "metadata", "order".
         line: PTX line of the statement.
         before, after: the statement's text before and after.
         text: the whole mutated PTX.
@@ -183,6 +185,8 @@ def _changes(ptx: str, one: Statement) -> Iterator[tuple[str, str]]:
         yield from _arrival_changes(one, text)
     if "expect_tx" in one.op:
         yield from _byte_changes(one, text)
+    if _ORDERS.match(one.op):
+        yield from _order_changes(one, text)
     if one.op.startswith(_SPARSE):
         yield from _metadata_changes(one, text)
     yield from _address_changes(one, text)
@@ -224,6 +228,14 @@ def _arrival_changes(one: Statement, text: str) -> Iterator[tuple[str, str]]:
         if count.isdigit():
             inner = f"{{ .reg .b32 %mutant; mov.b32 %mutant, {int(count) + (1 if change == 'add' else -1)}; "
         yield "arrivals", inner + _with_operands(text, one, f"{place}, %mutant") + " }"
+
+
+def _order_changes(one: Statement, text: str) -> Iterator[tuple[str, str]]:
+    """What a thread of another CTA may see: nothing of what stood before or behind, or of this CTA's alone."""
+    weaker = re.sub(r"\.(release|acquire|acq_rel)\b", ".relaxed", one.op)
+    yield "order", text.replace(one.op, weaker, 1)
+    if ".gpu" in one.op:
+        yield "order", text.replace(one.op, one.op.replace(".gpu", ".cta"), 1)
 
 
 def _byte_changes(one: Statement, text: str) -> Iterator[tuple[str, str]]:

@@ -142,8 +142,7 @@ def test_on_the_cpu(name: str):
     check_all(name, "cpu")
 
 
-@pytest.mark.parametrize("name", ["states", "filter"])
-@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
+@pytest.mark.parametrize(("name", "target"), [("states", "cuda:sm_80"), ("filter", "cuda:sm_90a")])
 def test_on_the_emulator(name: str, target: str):
     check(name, target, LENGTHS[0])
     check(name, target, LENGTHS[2])
@@ -174,15 +173,16 @@ def compare(python: Callable, shapes: dict[str, Any], *arguments: ft.Lists, targ
 DEEP = ragged([2, 0, 3, 1], 2).nest([3, 0, 1])
 
 
-@pytest.mark.parametrize("program", [
-    lambda xsss: ft.forall(lambda x: x * 2.0, xsss),
-    lambda xsss: ft.map(lambda xss: ft.map(total, xss), xsss),
-    lambda xsss: ft.map(lambda xss: ft.flatten(xss), xsss),
-    lambda xsss: ft.flatten(xsss),
-    lambda xsss: ft.map(lambda xss: xss[::-1], xsss)[::2],
+DEEP_PROGRAMS: list[Callable] = [
+    lambda xsss: (ft.forall(lambda x: x * 2.0, xsss), ft.map(lambda xss: ft.map(total, xss), xsss), ft.flatten(xsss)),
     lambda xsss: ft.map(lambda xss: ft.filter(lambda xs: total(xs)[0] > 0, xss), xsss),
+    lambda xsss: (ft.map(lambda xss: ft.flatten(xss), xsss), ft.map(lambda xss: xss[::-1], xsss)[::2]),
     lambda xsss: ft.map(lambda xss: ft.scanl(lambda state, xs: state + total(xs), ft.zeros(2), xss), xsss),
-])  # fmt: skip
+]
+SLOWER = [pytest.param(program, marks=pytest.mark.slow) for program in DEEP_PROGRAMS[2:]]
+
+
+@pytest.mark.parametrize("program", [*DEEP_PROGRAMS[:2], *SLOWER])
 def test_three_levels(program: Callable):
     compare(program, {"xsss": (3, ("ragged", 3), ("ragged", 4))}, DEEP)
 
@@ -192,7 +192,7 @@ def test_a_level_of_known_length_below():
     compare(lambda xsss: ft.map(lambda xss: ft.map(total, xss), xsss), {"xsss": (3, ("ragged", 5), 3)}, pairs)
 
 
-@pytest.mark.parametrize("length", [33, 101])
+@pytest.mark.parametrize("length", [pytest.param(33, marks=pytest.mark.slow), 101])
 def test_long_lists(length: int):
     """Sums along more elements than are compared in pairs."""
     compare(lambda xs: (ft.filter(positive, xs), ft.filter(lambda x: x[0] > 2, xs)), {"xs": (length,)},
@@ -210,7 +210,10 @@ def test_no_room(shape: tuple[int, int]):
             {"xss": (lists, ("ragged", most))}, ragged([0] * lists, 2))  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.int64, np.int8])
+SELDOM = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in (np.float16, np.int64, np.int8)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, *SELDOM])
 def test_element_types(dtype: Any):
     xss = ft.Lists((values(6, 3) * 9).astype(dtype)).nest([4, 0, 2])
 

@@ -17,6 +17,7 @@ import pytest
 
 import models
 import tilewright as tw
+from models._graph import Graph
 from models.compare import assert_close, onnxruntime_outputs
 from tilewright.core.options import CompileOptions
 from tilewright.sim import ptx as emulate
@@ -123,3 +124,21 @@ def test_driven_by_the_host(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert launches > 5
     assert model._loaded().is_recordable == (numbers == 0)
     assert numbers > 0 or name not in READ
+
+
+def test_products_of_branches_wait_for_no_other() -> None:
+    """Few rows and a long sum: elsewhere tasks divide its steps, and wait for each other (stream-K)."""
+    g = Graph("branch", 20)
+    x, other = (g.input(name, np.float32, [1, channels, 7, 7]) for name, channels in (("x", 1024), ("other", 256)))
+    weight = g.weight(np.zeros((256, 1024, 1, 1), np.float32))
+    which = g.op("Greater", g.op("ReduceSum", other, keepdims=0), g.f32(0.0))
+    branches = {"then_branch": ("Conv", [x, weight]), "else_branch": ("Exp", [other])}
+    graphs = {}
+    for name, (kind, operands) in branches.items():
+        inner = g.inner(name)
+        inner.output(inner.op(kind, *operands), f"{name}.y", np.float32, [1, 256, 7, 7])
+        graphs[name] = inner.as_attribute()
+    g.output(g.op("If", which, **graphs), "y", np.float32, [1, 256, 7, 7])
+    model: Any = tw.compile(g.model(), target="cuda:sm_90a", emulate=True)
+    assert sum(kernel.launches for kernel in model.kernels) == 1
+    assert model._loaded().is_recordable

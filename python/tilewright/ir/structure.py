@@ -116,6 +116,12 @@ class LinalgOp:
         return parent is not None and parent.name == "scf.for"
 
     @property
+    def is_controlled(self) -> bool:
+        """Whether it stands in a loop or a branch, which a device may run itself."""
+        parent = self.op.parent
+        return parent is not None and parent.name.startswith("scf.")
+
+    @property
     def unpacks(self) -> bool:
         """Whether it is a product that makes an operand's elements of smaller ones, and of scales behind both."""
         return SMALL_WEIGHTS in self.op.attributes

@@ -140,7 +140,8 @@ def problem_of(nest: Nest, roles: Roles) -> Problem:
         packed=_packed(op, roles) if op.unpacks else None,
         promotion=decisions.PROMOTION.get(op.op) or 0,
         behind=tuple(name for member in nest.members if member != op for name in _computed(member)),
-        may_stream_k=not op.dynamic and not op.unpacks and _begins_with_zeros(op),
+        # CTAs that wait for the sums of others are none of a kernel that runs a loop or a branch.
+        may_stream_k=not (op.dynamic or op.unpacks or op.is_controlled) and _begins_with_zeros(op),
     )
 
 

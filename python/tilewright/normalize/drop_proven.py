@@ -42,7 +42,7 @@ class DropProven(Pass):
     ```
     After:
     ```mlir
-    arith.cmpi slt
+    %ok = arith.cmpi slt, %n, %c8 : i64
     %u = tensor.insert %n into %t[%i] : tensor<8xi64>
     ```
     """

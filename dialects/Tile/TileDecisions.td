@@ -10,10 +10,8 @@
 // tools/cmake/decisions.py generates the table that the dialect's verifier uses
 // and the constants of C++ (`TileDecisions.h`), the accessors of Python
 // (`python/tilewright/ir/decisions.py`) and the page `Decisions.md`.
-//
 // What changes the meaning of an operation is no decision: it is one of the
 // operation's own arguments (`bounded` of tile.load).
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef TILEWRIGHT_TILE_DECISIONS
@@ -277,8 +275,7 @@ def : Tile_Decision<"shift", Tile_Integer, Tile_On<["scf.for"]>,
     ["cpu", "cuda"],
     "the loop becomes one with the loop in front of it, so many iterations behind">;
 def : Tile_Decision<"implicit_padding", Tile_Flag, Tile_On<["tensor.pad"]>,
-    ["tile-fold-padding"],
-    ["tile-fold-padding", "tile-form-groups"], ["cuda"],
+    ["tile-fold-padding"], ["tile-fold-padding", "tile-form-groups"], ["cuda"],
     "zeros that windows alone read: they are in no memory">;
 def : Tile_Decision<"packed", Tile_FlagOrDictionary,
     Tile_On<["linalg.", "tile.mma"]>,
@@ -316,8 +313,7 @@ def : Tile_Information<"widened", Tile_Text, Tile_OnTensors,
     "why small numbers bring a product no speed">;
 def : Tile_Decision<"sparsity", Tile_Dictionary,
     Tile_On<["linalg.", "tensor.", "sparse_tile."]>,
-    ["tile-plan-sparsity"], ["tile-apply-sparsity", "reports"],
-    ["cpu", "cuda"],
+    ["tile-plan-sparsity"], ["tile-apply-sparsity", "reports"], ["cpu", "cuda"],
     "how a product with a pruned weight is computed: its cover, the runner-up, "
     "their predicted times">;
 def : Tile_Information<"levels", Tile_Texts, Tile_OnTensors,
@@ -455,8 +451,7 @@ def : Tile_Decision<"align", Tile_Integer, Tile_OnArgument,
     ["tile-kernels-to-gpu"], ["convert-tile-to-gpu"], ["cuda"],
     "bytes that divide the address">;
 def : Tile_Decision<"tasks", Tile_Flag, Tile_On<["scf.for"]>,
-    ["tile-kernels-to-gpu"],
-    ["tile-specialize-warps", "tile-place-barriers",
+    ["tile-kernels-to-gpu"], ["tile-specialize-warps", "tile-place-barriers",
      "tile-assign-distributed-layouts"], ["cuda"],
     "the loop of a block over its tasks">;
 def : Tile_Decision<"roles", Tile_Flag, Tile_On<["scf.if"]>,

@@ -277,11 +277,11 @@ std::optional<LogicalResult> tilewright::liftAccessOp(Lifter &l,
                                                       Operation *op) {
   if (!isa<AtOp, SliceOp, RepeatOp, ReverseOp, ShiftOp, WindowOp, ReadOp>(op))
     return std::nullopt;
+  if (isa<SliceOp>(op) && l.isLifted(op->getResult(0)))
+    return success(); // with the list that it is a part of
   bool ragged = isRagged(l, op);
   if (auto at = dyn_cast<AtOp>(op))
     return ragged ? liftRaggedAt(l, at) : liftAt(l, at);
-  if (isa<SliceOp>(op) && l.isLifted(op->getResult(0)))
-    return success(); // with the list that it is a part of
   if (auto slice = dyn_cast<SliceOp>(op)) {
     if (ragged || isOpen(l, slice))
       return liftRaggedSlice(l, slice);

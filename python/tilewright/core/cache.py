@@ -35,6 +35,7 @@ from tilewright.core.errors import UserError
 _DIGEST = 32
 _LOOK_SECONDS = 24 * 3600
 _LEFTOVER_SECONDS = 24 * 3600  # no compilation takes that long
+_ROOM = 0.25  # part of the limit that is free after a full cache was pruned
 _KINDS = ("compiled", "kernels", "code")
 
 
@@ -198,14 +199,14 @@ def prune(limit: int | None = None) -> int:
     return _look_through(config.cache_size.get() if limit is None else limit)[0]
 
 
-def _look_through(limit: int) -> tuple[int, int]:
-    """Prune; return how many entries went, and the bytes that are left."""
+def _look_through(limit: int, room: float = 0.0) -> tuple[int, int]:
+    """Prune where entries exceed a limit, until that part of it is free; how many went, and the bytes that are left."""
     _remove_leftovers()
     found = entries()
     total = sum(entry.size for entry in found)
-    removed = 0
+    removed, kept = 0, (1 - room) * limit if total > limit else limit
     for entry in found[:-1]:
-        if total <= limit:
+        if total <= kept:
             break
         remove(entry.path)
         total -= entry.size
@@ -238,7 +239,8 @@ def _prune_if_due(added: int) -> None:
 
     A look through thousands of entries takes longer than to compile a small model. The file ``size`` holds an estimate:
     the bytes found by the last look, and twice (the model's own and its kernels') what was added since. Processes that
-    write it at once may lose some; the daily look corrects it.
+    write it at once may lose some; the daily look corrects it. A full cache is emptied by more than the new entry needs,
+    or each compilation would look through it.
     """
     stamp, looked, limit = root() / "size", root() / "looked", config.cache_size.get()
     try:
@@ -247,7 +249,7 @@ def _prune_if_due(added: int) -> None:
     except (OSError, ValueError):
         due, estimate = True, 0
     if due:
-        _, estimate = _look_through(limit)
+        _, estimate = _look_through(limit, _ROOM)
         _write(looked, "")
     _write(stamp, str(estimate))
 

@@ -24,7 +24,7 @@ def looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An own cache; what is appended for each look through it."""
     done: list[int] = []
     whole = cache._look_through
-    monkeypatch.setattr(cache, "_look_through", lambda limit: (done.append(1), whole(limit))[1])
+    monkeypatch.setattr(cache, "_look_through", lambda *limits: (done.append(1), whole(*limits))[1])
     with config.cache_dir.override(tmp_path):
         yield done
 
@@ -47,3 +47,13 @@ def test_a_look_where_the_limit_may_be_exceeded_and_once_a_day(looks: list[int])
     os.utime(cache.root() / "looked", (yesterday, yesterday))
     tw.compile(text(4))
     assert len(looks) == 3
+
+
+def test_a_full_cache_is_not_looked_through_by_every_compilation(looks: list[int]) -> None:
+    tw.compile(text(2))
+    size = sum(entry.size for entry in cache.entries())
+    with config.cache_size.override(10 * size):
+        for number in range(3, 20):
+            tw.compile(text(number))
+    assert 1 < len(looks) < 11, "the estimate counts an entry twice, and a quarter of the limit is free after a look"
+    assert sum(entry.size for entry in cache.entries()) <= 10 * size

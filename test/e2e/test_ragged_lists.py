@@ -73,6 +73,9 @@ PROGRAMS = FIRST | {
     "fold_of_lists": lambda xss, xs: ft.foldl(lambda state, row: state + total(row), ft.zeros(2), xss),
     "beside": lambda xss, xs: ft.map(lambda row, x: ft.map(lambda y: x * y, row), xss, xs[:LISTS]),
     "reads": each(lambda row, xs: (ft.reverse(row), row[1:], row[::-2], row[:2])),
+    "places_kept": each(lambda row, xs: ft.enumerate(ft.filter(positive, row))[0]),
+    "kept_and_places": each(lambda row, xs: ft.map(
+        lambda i, x: ft.cast(i, "f32") * x, *ft.enumerate(ft.filter(positive, row)))),
     "lengths": each(lambda row, xs: (ft.enumerate(row)[0], ft.cast(ft.length(row), "f32"))),
     "windows": each(lambda row, xs: (ft.window(row, 2), ft.window(row, 3, stride=2, padding=1, fill=0.5))),
     "windows_of_lists": lambda xss, xs: ft.window(xss, 2),
@@ -188,8 +191,14 @@ def test_three_levels(program: Callable):
 
 
 def test_a_level_of_known_length_below():
+    """It is the largest one then: offsets say what each list has."""
     pairs = ft.Lists.from_array(values(4, 3, 2), 2).nest([3, 0, 1])
     compare(lambda xsss: ft.map(lambda xss: ft.map(total, xss), xsss), {"xsss": (3, ("ragged", 5), 3)}, pairs)
+
+
+def test_fewer_than_a_number_beside_ragged_lists():
+    shapes, total_of = {"xsss": (2, ("ragged", 2), 3)}, lambda xsss: ft.map(lambda xss: ft.map(total, xss), xsss)
+    compare(total_of, shapes, ft.Lists(values(6, 2), [np.array([0, 1, 1, 4, 6])]).nest([2, 2]))
 
 
 @pytest.mark.parametrize("length", [pytest.param(33, marks=pytest.mark.slow), 101])

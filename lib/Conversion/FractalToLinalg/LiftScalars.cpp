@@ -87,8 +87,13 @@ static LogicalResult liftGenerate(Lifter &l, tensor::GenerateOp op) {
   if (!getConstantIntValue(list.lengths.front()))
     return unbounded(op);
   Lifted places = {{}, {levelAxis(0)}, {list.lengths.front()}};
-  if (Presence presence = list.presenceOf(0))
-    places.setPresence(0, presence);
+  if (Presence presence = list.presenceOf(0)) {
+    // As many places as a filter has left, without holes.
+    Numbers counts = countsOf(l, list);
+    places.setPresence(0, presence.isMask()
+                              ? Presence{counts.tensor, counts.axes}
+                              : presence);
+  }
   places.tensor =
       eachOf(l, places.axes, list.lengths.front(),
              RankedTensorType::get({}, op.getType().getElementType()),

@@ -239,8 +239,8 @@ def _prune_if_due(added: int) -> None:
 
     A look through thousands of entries takes longer than to compile a small model. The file ``size`` holds an estimate:
     the bytes found by the last look, and twice (the model's own and its kernels') what was added since. Processes that
-    write it at once may lose some; the daily look corrects it. A full cache is emptied by more than the new entry needs,
-    or each compilation would look through it.
+    write it at once may lose some; the daily look corrects it. Of a full cache more goes than the new entry needs, or
+    each compilation would look through it.
     """
     stamp, looked, limit = root() / "size", root() / "looked", config.cache_size.get()
     try:

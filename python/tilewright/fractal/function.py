@@ -23,6 +23,7 @@ from tilewright.fractal.types import (
     Array,
     Length,
     ListType,
+    Own,
     Size,
     Tensor,
     Type,
@@ -206,6 +207,8 @@ class Function:
                 f"lengths of {name} are {given!r}: where lists of one level are ragged up to a length, say a length of "
                 'each level, a number or ("ragged", 64)',
             )
+        if ragged.is_bounded(sizes):  # one behind the other: offsets say where each list ends, of any level
+            sizes = (sizes[0], *(Own(size) if isinstance(size, int) else size for size in sizes[1:]))
         return sizes
 
 

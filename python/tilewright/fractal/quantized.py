@@ -107,10 +107,14 @@ def _format(x: Any, codes: str, scale: Any, zero: Any) -> tuple[Format, list[Any
 
 def _number(value: Any, dtype: np.dtype) -> Any:
     if is_number(value):
-        if dtype.kind in "iu" and not (value == int(value) and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max):
+        if dtype.kind in "iu" and not (np.isfinite(value) and value == int(value) and _holds(dtype, int(value))):
             raise UserError(f"the zero point {value} is none of the codes ({dtype})")
         return np.asarray(value, dtype)
     return np.asarray(value) if isinstance(value, np.ndarray | np.generic) else current().as_value(value)
+
+
+def _holds(dtype: np.dtype, value: int) -> bool:
+    return np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
 
 
 def _parameter(value: Any, what: str) -> TensorType:

@@ -65,7 +65,15 @@ def unpacked(outputs: Mapping[str, Any] | Any) -> tuple[Any, ...]:
 
     Args:
         outputs: what a call of the model gave.
+
+    Raises:
+        UserError: it is something else.
     """
+    if not isinstance(outputs, Mapping) and not hasattr(outputs, "items"):
+        raise UserError(
+            f"ft.unpacked takes what a call of a compiled program returned, found {type(outputs).__name__}: pass all "
+            "of its results"
+        )
     found = dict(outputs.items())
     results = []
     for name, array in found.items():
@@ -99,7 +107,7 @@ def room_for(name: str, kind: ListType, location: str) -> int:
     if room is None:
         raise UserError(
             f"{name} is {kind}, and how long its lists are at most is not known: a compiled program has room for so "
-            "many tensors; return lists of which the program says how long they are at most",
+            "many tensors; return lists of which the program says how long they are at most, as xs[:64] is",
             location=location,
         )
     return room

@@ -24,6 +24,7 @@ _MOST = 1 << 16
 _INDEX_BITS = 64
 _SAME = frozenset("tensor.extract tensor.expand_shape tensor.collapse_shape tensor.extract_slice tensor.cast".split())
 _CASTS = frozenset(f"arith.{name}" for name in "index_cast index_castui extui extsi trunci".split())
+_SIGNED = ("arith.cmpi", "arith.maxsi", "arith.minsi")
 _SLT, _SLE, _SGT, _SGE = 2, 3, 4, 5  # of arith.cmpi
 
 
@@ -88,7 +89,7 @@ class Ranges:
         found, source = self.of(op.operands[0]), op.operands[0].type
         if found is None or (op.name.endswith("ui") and found[0] < 0):
             return None
-        if op.name == "arith.extsi" and all_of(source) == (0, 1):
+        if op.name in ("arith.extsi", "arith.index_cast") and all_of(source) == (0, 1):
             return -found[1], -found[0]
         return found
 
@@ -238,6 +239,11 @@ def _apply(op: ir.Operation, ranges: list[Range]) -> Range | None:
     if op.name == "arith.select":
         condition, *ways = ranges
         return _hull(*ways) if condition == (0, 1) else ways[0] if condition == (1, 1) else ways[1]
+    if op.name in _SIGNED and all_of(op.operands[0].type) == (0, 1):
+        ranges = [(-high, -low) for low, high in ranges]  # a bool with a sign: true is -1
+        if op.name != "arith.cmpi":
+            low, high = _BINARY[op.name](*ranges) or (-1, 0)
+            return -high, -low
     if op.name == "arith.cmpi":
         return _compared(ir.IntegerAttr(op.attributes["predicate"]).value, *ranges)
     return _BINARY[op.name](*ranges) if op.name in _BINARY else None

@@ -29,6 +29,15 @@ _PREDICATES: dict[str, Callable[[int, int], bool]] = {
     "sgt": lambda x, y: x > y,
     "sge": lambda x, y: x >= y,
 }
+#: With a sign, true is -1.
+_OF_BOOLS: dict[str, Callable[[int, int], int]] = {
+    "andi": lambda x, y: x & y,
+    "ori": lambda x, y: x | y,
+    "maxsi": lambda x, y: x & y,
+    "minsi": lambda x, y: x | y,
+    "cmpi slt,": lambda x, y: -x < -y,
+    "cmpi sge,": lambda x, y: -x >= -y,
+}
 
 
 def wrapped(number: int) -> int:
@@ -60,7 +69,7 @@ class Program:
     def step(self, name: str) -> None:
         """One more operation."""
         x, y = self.pick(self.numbers), self.pick(self.numbers)
-        kind = self.random.integers(6)
+        kind = self.random.integers(7)
         if kind == 0:
             constant = int(self.random.integers(-20, 20))
             self.lines.append(f"{name} = arith.constant {constant} : i8")
@@ -77,10 +86,13 @@ class Program:
             ways = zip(self.bools[which], self.numbers[x], self.numbers[y], strict=True)
             self.numbers[name] = [a if c else b for c, a, b in ways]
         elif kind == 3 and self.bools:
-            p, q, op = self.pick(self.bools), self.pick(self.bools), str(self.random.choice(["andi", "ori"]))
+            p, q, op = self.pick(self.bools), self.pick(self.bools), str(self.random.choice(list(_OF_BOOLS)))
             self.lines.append(f"{name} = arith.{op} {p}, {q} : i1")
-            pairs = zip(self.bools[p], self.bools[q], strict=True)
-            self.bools[name] = [a & b if op == "andi" else a | b for a, b in pairs]
+            self.bools[name] = [int(_OF_BOOLS[op](*pair)) for pair in zip(self.bools[p], self.bools[q], strict=True)]
+        elif kind == 4 and self.bools:
+            which = self.pick(self.bools)
+            self.lines.append(f"{name} = arith.extsi {which} : i1 to i8")
+            self.numbers[name] = [-bit for bit in self.bools[which]]
         else:
             op = str(self.random.choice(list(_BINARY)))
             self.lines.append(f"{name} = {op} {x}, {y} : i8")

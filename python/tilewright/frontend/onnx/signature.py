@@ -195,7 +195,7 @@ def _whole_shape(name: str, given: Sequence, dims: list | None, sizes: Mapping[s
     """The shape given for an input; it must fit the declared dimensions, and the sizes given for their names."""
     try:
         shape = tuple(int(n) for n in given)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise UserError(f"shapes gives {name} {list(given)}, which is no shape") from error
     if dims is None:
         return shape

@@ -150,7 +150,8 @@ def test_sparse_kernels_in_loops(target: str) -> None:
     model = compiled(network(sizes, p, lists=False), sizes, target, pipeline=always(target))
     check(model, sizes, p)
     found = model.report_data()["sparsity"]
-    assert len(found) == 4 and {entry["rows"] for entry in found} == {2, 6}
+    # Layers that run as one loop have a step of one of them in front of it, and one behind it.
+    assert len(found) == (4 if target in CPUS else 6) and {entry["rows"] for entry in found} == {2, 6}
     assert all(entry["kernels"] and "dense" not in entry["kernels"] for entry in found), found
 
 

@@ -180,6 +180,8 @@ DEEP_PROGRAMS: list[Callable] = [
     lambda xsss: (ft.forall(lambda x: x * 2.0, xsss), ft.map(lambda xss: ft.map(total, xss), xsss), ft.flatten(xsss)),
     lambda xsss: ft.map(lambda xss: ft.filter(lambda xs: total(xs)[0] > 0, xss), xsss),
     lambda xsss: (ft.map(lambda xss: ft.flatten(xss), xsss), ft.map(lambda xss: xss[::-1], xsss)[::2]),
+    lambda xsss: (ft.map(total, ft.flatten(xsss)), ft.deinterleave(ft.interleave(xsss, 2))),
+    lambda xsss: ft.map(lambda xss: ft.map(lambda xs: ft.map(total, xs), ft.interleave(xss, 2)), xsss),
     lambda xsss: ft.map(lambda xss: ft.scanl(lambda state, xs: state + total(xs), ft.zeros(2), xss), xsss),
 ]
 SLOWER = [pytest.param(program, marks=pytest.mark.slow) for program in DEEP_PROGRAMS[2:]]

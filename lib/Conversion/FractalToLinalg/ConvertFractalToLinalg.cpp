@@ -86,9 +86,10 @@ static void guardDivisions(Block &block) {
     if (!isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
              arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(op))
       return;
-    auto type = dyn_cast<IntegerType>(op->getResult(0).getType());
-    if (!type)
-      return; // of indices: made here, and right
+    Type type = op->getResult(0).getType();
+    std::optional<int64_t> known = getConstantIntValue(op->getOperand(1));
+    if (!type.isIntOrIndex() || (known && *known != 0 && *known != -1))
+      return;
     ImplicitLocOpBuilder b(op->getLoc(), op);
     auto number = [&](const APInt &value) {
       return arith::ConstantOp::create(b, b.getIntegerAttr(type, value));
@@ -97,7 +98,8 @@ static void guardDivisions(Block &block) {
       return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, value,
                                    number(other));
     };
-    unsigned width = type.getWidth();
+    unsigned width = type.isIndex() ? IndexType::kInternalStorageBitWidth
+                                    : type.getIntOrFloatBitWidth();
     Value by = op->getOperand(1), bad = is(by, APInt::getZero(width));
     if (isa<arith::DivSIOp, arith::RemSIOp, arith::CeilDivSIOp,
             arith::FloorDivSIOp>(op)) {

@@ -231,9 +231,12 @@ static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
     return failure();
   if (op.getFill() && getConstantIntValue(a.source.lengths[0]) == 0)
     return defineFill(l, a, *lengths), success();
-  if (op.getFill() && !a.source.dimOf(levelAxis(0)))
-    a.source.tensor = l.aligned(a.source, levelsOf(a.source)),
-    a.source.axes = levelsOf(a.source);
+  if (op.getFill() && !a.source.dimOf(levelAxis(0))) {
+    SmallVector<Axis> all = levelsOf(a.source);
+    llvm::append_range(all, a.source.loops());
+    a.source.tensor = l.aligned(a.source, all);
+    a.source.axes = all;
+  }
   for (Value operand : op->getOperands())
     if (operand.getType().isIndex())
       a.symbols.push_back(l.scalar(operand));

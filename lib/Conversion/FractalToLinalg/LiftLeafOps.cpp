@@ -42,8 +42,40 @@ static void cloneOp(Lifter &l, Operation *op) {
 // Structured and elementwise operations
 //===----------------------------------------------------------------------===//
 
+/// Numbers that differ between elements of a list, which a body reads: they are
+/// inputs now.
+static SmallVector<Value> variesIn(Lifter &l, linalg::LinalgOp op) {
+  SmallVector<Value> numbers;
+  for (Value value : getUsedValues(op))
+    if (l.isLifted(value) && !isa<ShapedType>(value.getType()) &&
+        !llvm::is_contained(op->getOperands(), value))
+      numbers.push_back(value);
+  return numbers;
+}
+
+/// The body reads such numbers by arguments, of which the first is `number`.
+static void readByArguments(Lifter &l, Block &body, ValueRange numbers,
+                            unsigned number) {
+  for (Value value : numbers) {
+    Value tensor = l.lookup(value).tensor;
+    Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+    Value here = body.insertArgument(number++, element, value.getLoc());
+    if (element != value.getType()) {
+      OpBuilder b = OpBuilder::atBlockBegin(&body);
+      here =
+          arith::IndexCastOp::create(b, value.getLoc(), value.getType(), here);
+    }
+    tensor.replaceUsesWithIf(here, [&](OpOperand &use) {
+      return body.getParent()->isAncestor(use.getOwner()->getParentRegion());
+    });
+  }
+}
+
 static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
-  SmallVector<Axis> loops = l.loopsOf(op->getOperands());
+  SmallVector<Value> numbers = variesIn(l, op);
+  SmallVector<Value> read = llvm::to_vector(op->getOperands());
+  llvm::append_range(read, numbers);
+  SmallVector<Axis> loops = l.loopsOf(read);
   if (loops.empty())
     return cloneOp(l, op), success();
   SmallVector<AffineMap> maps;
@@ -59,6 +91,13 @@ static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
     inputs.push_back(value.tensor);
     maps.push_back(liftedMap(map, value.axes, loops));
   }
+  for (Value number : numbers) {
+    const Lifted &value = l.lookup(number);
+    inputs.push_back(value.tensor);
+    maps.push_back(
+        liftedMap(AffineMap::get(op.getNumLoops(), 0, l.b.getContext()),
+                  value.axes, loops));
+  }
   for (OpOperand &init : op.getDpsInitsMutable()) {
     inits.push_back(l.liftedInit(init.get(), loops));
     maps.push_back(liftedMap(op.getMatchingIndexingMap(&init), loops, loops));
@@ -72,6 +111,7 @@ static LogicalResult liftStructured(Lifter &l, linalg::LinalgOp op) {
       linalg::GenericOp::create(l.b, types, inputs, inits, maps, kinds);
   IRMapping now = currentOperands(l, op);
   op->getRegion(0).cloneInto(&lifted.getRegion(), now);
+  readByArguments(l, lifted.getRegion().front(), numbers, op.getNumDpsInputs());
   lifted.getRegion().walk([&](linalg::IndexOp index) {
     index.setDim(index.getDim() + loops.size());
   });

@@ -104,7 +104,7 @@ static LogicalResult unknown(Operation *op) {
 static LogicalResult liftCut(Lifter &l, Operation *op, int64_t parts,
                              bool interleaved) {
   const Lifted &list = l.lookup(op->getOperand(0));
-  if (interleaved && list.presenceOf(0))
+  if (interleaved && !list.isComplete())
     return liftRaggedInterleave(l, cast<InterleaveOp>(op));
   if (!allKnown(list, 1))
     return unknown(op);
@@ -122,7 +122,7 @@ static LogicalResult liftCut(Lifter &l, Operation *op, int64_t parts,
 
 static LogicalResult liftMerge(Lifter &l, Operation *op, bool interleaved) {
   const Lifted &list = l.lookup(op->getOperand(0));
-  if (list.presenceOf(0) || list.presenceOf(1))
+  if (!list.isComplete())
     return interleaved ? liftRaggedDeinterleave(l, cast<DeinterleaveOp>(op))
                        : liftRaggedFlatten(l, cast<FlattenOp>(op));
   if (!allKnown(list, 2))

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -90,15 +91,23 @@ static LogicalResult liftGenerate(Lifter &l, tensor::GenerateOp op) {
   if (Presence presence = list.presenceOf(0)) {
     // As many places as a filter has left, without holes.
     Numbers counts = countsOf(l, list);
-    places.setPresence(0, presence.isMask()
-                              ? Presence{counts.tensor, counts.axes}
-                              : presence);
+    places.setPresence(
+        0, presence.isMask() ? Presence{counts.tensor, counts.axes} : presence);
+  }
+  IRMapping outer;
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op.getRegion(), captured);
+  for (Value value : captured) {
+    if (l.isLifted(value))
+      return unsupported(op) << "reads what differs between elements of a "
+                                "list, which has no lowering yet";
+    outer.map(value, l.scalar(value));
   }
   places.tensor =
       eachOf(l, places.axes, list.lengths.front(),
              RankedTensorType::get({}, op.getType().getElementType()),
              [&](OpBuilder &b, Location loc, Point at, ValueRange) -> Value {
-               IRMapping now;
+               IRMapping now = outer;
                Block &body = op.getBody().front();
                now.map(body.getArgument(0), at(levelAxis(0)));
                for (Operation &inner : body.without_terminator())

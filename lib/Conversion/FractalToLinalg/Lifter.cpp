@@ -333,6 +333,19 @@ static bool knowsGaps(Operation *op) {
              fractal::ReduceOp, fractal::FilterOp, fractal::LengthOp>(op);
 }
 
+/// Lists that are read in step have a length in common. Beside a list of a
+/// length that only a run knows, none may be padded: how far is not known.
+static bool isBounded(const Lifter &l, Operation *op) {
+  bool isOpen = false, isPadded = false;
+  for (Value operand : op->getOperands())
+    if (isa<fractal::ArrayType>(operand.getType()) && l.isLifted(operand)) {
+      const Lifted &list = l.lookup(operand);
+      isOpen |= !getConstantIntValue(list.lengths.front());
+      isPadded |= static_cast<bool>(list.presenceOf(0));
+    }
+  return !isOpen || !isPadded || op->getNumRegions() == 0;
+}
+
 /// Arrays are made as the op can read them.
 LogicalResult Lifter::prepareArrays(Operation *op) {
   for (Value operand : op->getOperands()) {
@@ -345,7 +358,7 @@ LogicalResult Lifter::prepareArrays(Operation *op) {
     if (!knowsGaps(op))
       define(operand, compacted(*this, lookup(operand)));
   }
-  return success();
+  return isBounded(*this, op) ? success() : unbounded(op);
 }
 
 /// What types claim of lengths holds.

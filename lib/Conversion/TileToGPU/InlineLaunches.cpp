@@ -39,7 +39,8 @@ Value getMemory(Value memref) {
 class LaunchInliner {
 public:
   explicit LaunchInliner(gpu::GPUFuncOp function)
-      : function(function), meetings(function), barrier(function) {}
+      : function(function), meetings(function), arguments(function),
+        barrier(function) {}
 
   LogicalResult run() {
     function.walk([&](tile::LaunchOp launch) {
@@ -52,6 +53,9 @@ public:
       copies.push_back(copy);
     });
     function.walk([&](memref::StoreOp store) {
+      // What is a thread's own, each thread writes.
+      if (store.getMemref().getDefiningOp<memref::AllocaOp>())
+        return;
       written.insert(getMemory(store.getMemref()));
       stores.push_back(store);
     });
@@ -252,12 +256,15 @@ private:
       return argument && argument.getOwner() == &function.getBody().front();
     };
     Value root = getMemory(memref);
-    return !isArgument(root) || written.contains(root) ||
-           !llvm::all_of(written, isArgument);
+    return !isArgument(root) || !llvm::all_of(written, isArgument) ||
+           llvm::any_of(written, [&](Value other) {
+             return root == other || arguments.mayMeet(root, other);
+           });
   }
 
   gpu::GPUFuncOp function;
   LaunchMeetings meetings;
+  SharedArguments arguments;
   GridBarrier barrier;
   SmallVector<tile::LaunchOp> launches;
   SmallVector<memref::CopyOp> copies;

@@ -50,14 +50,25 @@ static bool isNumber(Value value) {
   return value.getType().isIntOrIndexOrFloat();
 }
 
-/// What an operation writes, and all that it touches.
+/// An argument of the kernel itself, not of a loop in it.
+static bool isParameter(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isa<gpu::GPUFuncOp>(argument.getOwner()->getParentOp());
+}
+
+/// What an operation writes, and all that it touches. Through a pointer, a
+/// launch may write what it is given to read.
 static std::pair<SmallVector<Value>, SmallVector<Value>>
 accessesOf(Operation *op) {
-  if (auto launch = dyn_cast<tile::LaunchOp>(op))
-    return {llvm::to_vector(launch.getOutputs()),
-            llvm::to_vector(llvm::make_filter_range(
-                launch.getKernelOperands(),
-                [](Value value) { return !isNumber(value); }))};
+  if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
+    SmallVector<Value> wrote = llvm::to_vector(launch.getOutputs());
+    for (Value input : launch.getInputs())
+      if (!isNumber(input) && !isa<BaseMemRefType>(input.getType()))
+        wrote.push_back(input);
+    return {wrote, llvm::to_vector(llvm::make_filter_range(
+                       launch.getKernelOperands(),
+                       [](Value value) { return !isNumber(value); }))};
+  }
   auto copy = cast<memref::CopyOp>(op);
   return {{copy.getTarget()}, {copy.getSource(), copy.getTarget()}};
 }
@@ -93,9 +104,8 @@ bool LaunchMeetings::mayMeet(ArrayRef<Bytes> some,
     return llvm::any_of(others, [&](const Bytes &other) {
       if (one.buffer == other.buffer)
         return one.begin < other.end && other.begin < one.end;
-      // Of what is no argument nothing is known.
-      return !isa<BlockArgument>(one.buffer) ||
-             !isa<BlockArgument>(other.buffer) ||
+      // Of what is no argument of the kernel nothing is known.
+      return !isParameter(one.buffer) || !isParameter(other.buffer) ||
              shared.mayMeet(one.buffer, other.buffer);
     });
   });
@@ -154,7 +164,7 @@ void LaunchMeetings::addBytes(Value memref, llvm::SmallPtrSetImpl<Value> &seen,
   MemRefType type = view.getType();
   Type element = type.getElementType();
   bool known = begin && type.hasStaticShape() && element.isIntOrFloat() &&
-               isa<BlockArgument>(getRoot(view.getSource()));
+               isParameter(getRoot(view.getSource()));
   Value buffer = getRoot(view.getSource());
   if (!known) {
     found.push_back({buffer, 0, kAll});

@@ -161,13 +161,16 @@ std::optional<Form> BodyForms::reshaped(Operation *op, const Indices &indices) {
 
 /// The loops along the dimensions of an operand; constants are zero, for
 /// dimensions of size one. Nothing where another expression indexes it.
-static std::optional<Indices> read(AffineMap map, const Indices &loops) {
+static std::optional<Indices> read(linalg::LinalgOp op, OpOperand &operand,
+                                   const Indices &loops) {
   Indices indices;
-  for (AffineExpr expr : map.getResults()) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  for (auto [expr, size] :
+       llvm::zip_equal(map.getResults(), op.getShape(&operand))) {
     auto constant = dyn_cast<AffineConstantExpr>(expr);
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       indices.push_back(loops[dim.getPosition()]);
-    else if (constant && constant.getValue() == 0)
+    else if (constant && constant.getValue() == 0 && size == 1)
       indices.push_back(kUnit);
     else
       return std::nullopt;
@@ -217,8 +220,7 @@ std::optional<Form> BodyForms::rowMaximum(linalg::LinalgOp op, Value term,
   if (!argument || argument.getOwner() != &op->getRegion(0).front())
     return std::nullopt;
   OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-  std::optional<Indices> indices =
-      read(op.getMatchingIndexingMap(&operand), loops);
+  std::optional<Indices> indices = read(op, operand, loops);
   if (!indices || stateful.contains(operand.get()))
     return std::nullopt;
   std::optional<Form> element = at(operand.get(), *indices);
@@ -273,8 +275,7 @@ std::optional<Form> BodyForms::scalar(linalg::LinalgOp op, Value value,
   auto argument = dyn_cast<BlockArgument>(value);
   if (argument && argument.getOwner() == &body) {
     OpOperand &operand = op->getOpOperand(argument.getArgNumber());
-    std::optional<Indices> indices =
-        read(op.getMatchingIndexingMap(&operand), loops);
+    std::optional<Indices> indices = read(op, operand, loops);
     if (!indices || !op.isDpsInput(&operand))
       return std::nullopt;
     return at(operand.get(), *indices);

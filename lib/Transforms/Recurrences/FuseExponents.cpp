@@ -85,7 +85,8 @@ struct FuseExponents : tilewright::impl::FuseExponentsBase<FuseExponents> {
   void runOnOperation() override {
     SmallVector<linalg::GenericOp> inLists;
     getOperation()->walk([&](linalg::GenericOp op) {
-      if (isa<fractal::FractalDialect>(op->getParentOp()->getDialect()))
+      if (isa_and_present<fractal::FractalDialect>(
+              op->getParentOp()->getDialect()))
         inLists.push_back(op);
     });
     IRRewriter rewriter(&getContext());

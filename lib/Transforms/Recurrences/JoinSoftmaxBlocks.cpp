@@ -154,6 +154,11 @@ Value Writer::weighted(const SoftmaxState &state, RankedTensorType type) {
   Value weights = blocks.join(state.weights, dim);
   if (!weights)
     return {};
+  Type held = cast<RankedTensorType>(weights.getType()).getElementType();
+  if (held != type.getElementType() &&
+      held.getIntOrFloatBitWidth() >=
+          type.getElementType().getIntOrFloatBitWidth())
+    return {};
   int64_t rank = type.getRank();
   SmallVector<AffineMap> maps = {
       mapTo(b, state.scores, type.getShape()),
@@ -166,7 +171,11 @@ Value Writer::weighted(const SoftmaxState &state, RankedTensorType type) {
   return linalg::GenericOp::create(
              b, type, ValueRange{powers, weights}, into, maps, kinds,
              [](OpBuilder &inner, Location loc, ValueRange args) {
-               Value term = arith::MulFOp::create(inner, loc, args[0], args[1]);
+               Value weight = args[1];
+               if (weight.getType() != args[0].getType())
+                 weight = arith::ExtFOp::create(inner, loc, args[0].getType(),
+                                                weight);
+               Value term = arith::MulFOp::create(inner, loc, args[0], weight);
                Value sum = arith::AddFOp::create(inner, loc, args[2], term);
                linalg::YieldOp::create(inner, loc, sum);
              })

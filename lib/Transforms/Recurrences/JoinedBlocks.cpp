@@ -47,13 +47,14 @@ Operation *JoinedBlocks::copied(Operation *op, ArrayRef<Value> operands) {
 
 /// A value that does not vary, in front of the fold.
 Value JoinedBlocks::outside(Value value) {
+  if (varying.contains(value))
+    return {};
   Operation *op = value.getDefiningOp();
   if (!op || op->getBlock() != &fold.getBodyBlock())
     return value;
   if (Value copy = known.lookup({value, -1}))
     return copy;
-  if (varying.contains(value) || !isMemoryEffectFree(op) ||
-      op->getNumResults() != 1)
+  if (!isMemoryEffectFree(op) || op->getNumResults() != 1)
     return {};
   SmallVector<Value> operands = llvm::map_to_vector(
       op->getOperands(), [&](Value operand) { return outside(operand); });
@@ -70,6 +71,8 @@ Value JoinedBlocks::join(Value tensor, int64_t dim) {
 }
 
 Value JoinedBlocks::build(Value tensor, int64_t dim) {
+  if (!isa<RankedTensorType>(tensor.getType()))
+    return outside(tensor);
   if (auto argument = dyn_cast<BlockArgument>(tensor))
     return argument.getOwner() == &fold.getBodyBlock() ? element(argument, dim)
                                                        : Value();

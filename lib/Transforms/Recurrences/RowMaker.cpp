@@ -117,6 +117,13 @@ Value RowMaker::reshaped(Value value, RankedTensorType type) {
   if (have.getRank() > type.getRank())
     return tensor::createCanonicalRankReducingExtractSliceOp(b, slice.getLoc(),
                                                              value, type);
+  if (have.getRank() == type.getRank()) {
+    // Dimensions of size one stand elsewhere.
+    ReassociationIndices all =
+        llvm::to_vector(llvm::seq<int64_t>(0, have.getRank()));
+    value = tensor::CollapseShapeOp::create(b, value, ArrayRef{all});
+    return tensor::ExpandShapeOp::create(b, type, value, ArrayRef{all});
+  }
   return tensor::ExpandShapeOp::create(
       b, type, value, *getReassociationIndicesForReshape(have, type));
 }

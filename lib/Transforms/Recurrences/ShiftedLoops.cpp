@@ -193,6 +193,10 @@ private:
     auto op = value.getDefiningOp<linalg::GenericOp>();
     if (!op || op->getNumResults() != 1)
       return false;
+    SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op.getRegion(), captured);
+    if (llvm::any_of(captured, [&](Value read) { return needs(read); }))
+      return false;
     auto along = dyn_cast<AffineDimExpr>(
         op.getIndexingMapsArray().back().getResult(row.dim));
     if (!along)

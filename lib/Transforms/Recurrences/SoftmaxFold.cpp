@@ -71,7 +71,8 @@ bool Matcher::findMaximum() {
     const Atom &state = forms.atoms[parts[isFirst ? 0 : 1]];
     const Atom &row = forms.atoms[parts[isFirst ? 1 : 0]];
     if (stateOf(parts[isFirst ? 0 : 1]) != number ||
-        row.kind != Atom::RowMaximum)
+        row.kind != Atom::RowMaximum ||
+        state.at != BodyForms::ownIndices(fold.getStates()[number]))
       continue;
     maximum = number;
     maximumAt = state.at;
@@ -181,9 +182,11 @@ std::optional<SoftmaxState> Matcher::asQuotient(unsigned number, AtomId own,
     return std::nullopt;
   state.divisor = forms.atoms[divisor].at;
   std::optional<Form> sum = next(*state.under, state.divisor);
-  bool matches = sum && sum->under.empty() && sum->over == form.under[0] &&
-                 asSum(divisor, *sum) &&
+  std::optional<SoftmaxState> below = sum ? asSum(divisor, *sum) : std::nullopt;
+  // The divisor is the sum of the same rows.
+  bool matches = below && sum->under.empty() && sum->over == form.under[0] &&
                  rescales(terms->first, larger, state) &&
+                 below->scores == state.scores &&
                  isRow(terms->second, larger, state);
   return matches ? std::optional(state) : std::nullopt;
 }

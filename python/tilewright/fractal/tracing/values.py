@@ -37,6 +37,13 @@ def _no_number(self: Any, *_: Any) -> Any:
     )
 
 
+def _no_operator(sign: str) -> Callable[..., Any]:
+    def refuse(*_: Any) -> Any:
+        raise wrong(sign, "it cannot be traced: of floats, x // y is np.floor(x / y), and x % y is x - y * (x // y)")
+
+    return refuse
+
+
 class TensorValue:
     """A leaf tensor: shape and element type are known, elements are not.
 
@@ -61,6 +68,11 @@ class TensorValue:
     __mul__, __rmul__ = _binary("multiply")
     __truediv__, __rtruediv__ = _binary("divide")
     __pow__, __rpow__ = _binary("power")
+    __mod__ = __rmod__ = _no_operator("%")
+    __floordiv__ = __rfloordiv__ = _no_operator("//")
+    __divmod__ = __rdivmod__ = _no_operator("divmod")
+    __lshift__ = __rlshift__ = _no_operator("<<")
+    __rshift__ = __rrshift__ = _no_operator(">>")
     __and__, __rand__ = _binary("bitwise_and")
     __or__, __ror__ = _binary("bitwise_or")
     __xor__, __rxor__ = _binary("bitwise_xor")
@@ -140,6 +152,11 @@ class TensorValue:
     def sum(self, axis: Any = None, keepdims: bool = False) -> TensorValue:
         """The sum along dimensions."""
         return self.tracer.reduce_axes("sum", self, axis, keepdims)
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> TensorValue:
+        """The mean along dimensions."""
+        total = self.sum(axis, keepdims)
+        return total / (np.prod(self.shape) / np.prod(total.shape)).item()
 
     def max(self, axis: Any = None, keepdims: bool = False) -> TensorValue:
         """The largest element along dimensions."""

@@ -76,3 +76,27 @@ func.func @join(%xs: !fractal.array<[2, 3] of tensor<8xf32>>, %ys: !fractal.arra
       -> !fractal.array<[4, ragged] of tensor<8xf32>>
   return
 }
+
+// -----
+
+!x = tensor<8xf32>
+
+func.func @step(%ys: !fractal.array<[?] of !x>, %xs: !fractal.array<[5] of !x>, %zero: !x) -> !x {
+  %some = fractal.filter (%x = %xs) : (!fractal.array<[5] of !x>) -> !fractal.array<[?] of !x> {
+    %e = tensor.extract_slice %x[0] [1] [1] : !x to tensor<f32>
+    %z = arith.constant dense<0.0> : tensor<f32>
+    %v = arith.cmpf ogt, %e, %z : tensor<f32>
+    fractal.yield %v : tensor<i1>
+  }
+  // expected-error @+1 {{makes lists of which no length is known}}
+  %m = fractal.map (%x = %ys, %y = %some)
+      : (!fractal.array<[?] of !x>, !fractal.array<[?] of !x>) -> !fractal.array<[?] of !x> {
+    %0 = arith.addf %x, %y : !x
+    fractal.yield %0 : !x
+  }
+  %r = fractal.reduce (%a, %b = %m) init (%zero) : (!fractal.array<[?] of !x>, !x) -> !x {
+    %0 = arith.addf %a, %b : !x
+    fractal.yield %0 : !x
+  }
+  return %r : !x
+}

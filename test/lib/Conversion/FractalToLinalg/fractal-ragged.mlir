@@ -109,3 +109,61 @@ func.func @divided(%flat: !fractal.array<[12] of tensor<i32>>, %off: tensor<4xi6
       -> !fractal.array<[12] of tensor<i32>>, tensor<4xi64>
   return %f, %o : !fractal.array<[12] of tensor<i32>>, tensor<4xi64>
 }
+
+// -----
+
+!x = tensor<8xf32>
+
+// Places are computed with a number from outside.
+// CHECK-LABEL: func.func @gen(
+// CHECK: arith.muli
+func.func @gen(%xs: !fractal.array<[5] of !x>, %is: !fractal.array<[5] of tensor<i1>>, %k: i64, %zero: !x) -> !x {
+  %c0 = arith.constant 0 : index
+  %some = fractal.filter (%x = %xs) : (!fractal.array<[5] of !x>) -> !fractal.array<[?] of !x> {
+    %v = fractal.at %is[%c0] : !fractal.array<[5] of tensor<i1>> -> tensor<i1>
+    fractal.yield %v : tensor<i1>
+  }
+  %n = fractal.length %some : !fractal.array<[?] of !x>
+  %pl = tensor.generate %n {
+  ^bb0(%i: index):
+    %w = arith.index_cast %i : index to i64
+    %u = arith.muli %w, %k : i64
+    tensor.yield %u : i64
+  } : tensor<?xi64>
+  %g = fractal.gather %xs[%pl] : !fractal.array<[5] of !x>, tensor<?xi64> -> !fractal.array<[?] of !x>
+  %r = fractal.reduce (%a, %b = %g) init (%zero) : (!fractal.array<[?] of !x>, !x) -> !x {
+    %0 = arith.addf %a, %b : !x
+    fractal.yield %0 : !x
+  }
+  return %r : !x
+}
+
+// -----
+
+#id = affine_map<(i) -> (i)>
+!x = tensor<8xf32>
+
+// A body reads a number that each list has its own of: an input.
+// CHECK-LABEL: func.func @cap(
+// CHECK: arith.divf %{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} : f32
+func.func @cap(%flat: !fractal.array<[12] of !x>, %off: tensor<5xi64>, %zero: !x) -> !fractal.array<[4] of !x> {
+  %xss = fractal.from_ragged %flat, %off most [3] : !fractal.array<[12] of !x>, tensor<5xi64>
+      -> !fractal.array<[4, ragged] of !x>
+  %r = fractal.map (%xs = %xss) : (!fractal.array<[4, ragged] of !x>) -> !fractal.array<[4] of !x> {
+    %n = fractal.length %xs : !fractal.array<[?] of !x>
+    %w = arith.index_cast %n : index to i64
+    %f = arith.sitofp %w : i64 to f32
+    %s = fractal.reduce (%a, %b = %xs) init (%zero) : (!fractal.array<[?] of !x>, !x) -> !x {
+      %0 = arith.addf %a, %b : !x
+      fractal.yield %0 : !x
+    }
+    %e = tensor.empty() : !x
+    %m = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel"]} ins(%s : !x) outs(%e : !x) {
+    ^bb0(%a: f32, %o: f32):
+      %q = arith.divf %a, %f : f32
+      linalg.yield %q : f32
+    } -> !x
+    fractal.yield %m : !x
+  }
+  return %r : !fractal.array<[4] of !x>
+}

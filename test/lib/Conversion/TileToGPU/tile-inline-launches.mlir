@@ -229,3 +229,42 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!pool = memref<64xi8, #gpu.address_space<global>>
+!row = memref<8xf32, #gpu.address_space<global>>
+!flag = memref<i1, #gpu.address_space<global>>
+
+// A loop hands round two views of one buffer: what the second launch reads may be what the first one writes.
+// CHECK-LABEL: gpu.func @layers(
+// CHECK: scf.while
+// CHECK: memref.store
+// CHECK: llvm.inline_asm
+// CHECK: memref.store
+// CHECK: llvm.inline_asm
+// CHECK: scf.yield
+gpu.module @kernels {
+  gpu.func @layers(%pool: !pool, %g: !row, %n: index, %go: !flag) kernel attributes {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %c32 = arith.constant 32 : index
+    %h0 = memref.view %pool[%c0][] : !pool to !row
+    %h1 = memref.view %pool[%c32][] : !pool to !row
+    %r:2 = scf.while (%old = %h0, %new = %h1) : (!row, !row) -> (!row, !row) {
+      %more = memref.load %go[] : !flag
+      scf.condition(%more) %old, %new : !row, !row
+    } do {
+    ^bb0(%a: !row, %b: !row):
+      tile.launch @next grid(%n) ins(%g : !row) outs(%a : !row)
+      tile.launch @next grid(%n) ins(%h0 : !row) outs(%b : !row)
+      scf.yield %b, %a : !row, !row
+    }
+    gpu.return
+  }
+  gpu.func @next(%x: !row, %y: !row, %task: index) attributes {tile.code, tile.threads = 64 : i64,
+      tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "task"}]} {
+    %v = memref.load %x[%task] : !row
+    memref.store %v, %y[%task] : !row
+    gpu.return
+  }
+}

@@ -130,3 +130,41 @@ func.func @open(%h0: !row, %n: index) -> (!row, !row) {
   }
   return %a, %b : !row, !row
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+!row = tensor<8xf32>
+!rows = tensor<9x8xf32>
+
+// What is between the loops reads another row, in its body.
+// CHECK-LABEL: func.func @a_row_in_a_body(
+// CHECK-NOT: tile.shift
+// CHECK: return
+func.func @a_row_in_a_body(%h0: !row, %g0: !row) -> (!rows, !rows) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c7 = arith.constant 7 : index
+  %c9 = arith.constant 9 : index
+  %e = tensor.empty() : !rows
+  %a:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%h = %h0, %y = %e) -> (!row, !rows) {
+    %n = math.tanh %h : !row
+    %i = tensor.insert_slice %n into %y[%t, 0] [1, 8] [1, 1] : !row into !rows
+    scf.yield %n, %i : !row, !rows
+  }
+  %p = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+     ins(%a#1 : !rows) outs(%e : !rows) {
+  ^bb0(%u: f32, %o: f32):
+     %last = tensor.extract %a#1[%c8, %c7] : !rows
+     %s = arith.addf %u, %last : f32
+     linalg.yield %s : f32
+  } -> !rows
+  %b:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%g = %g0, %y = %e) -> (!row, !rows) {
+    %x = tensor.extract_slice %p[%t, 0] [1, 8] [1, 1] : !rows to !row
+    %n = arith.addf %g, %x : !row
+    %i = tensor.insert_slice %n into %y[%t, 0] [1, 8] [1, 1] : !row into !rows
+    scf.yield %n, %i : !row, !rows
+  }
+  return %a#1, %b#1 : !rows, !rows
+}

@@ -158,3 +158,32 @@ func.func @wrong(%h0: !row, %n: index) -> !row {
   } {tile.shift = 0 : i64}
   return %b : !row
 }
+
+// -----
+
+!row = tensor<1x8xf32>
+!rows = tensor<9x8x1xf32>
+
+// Rows whose dimension of size one stands elsewhere.
+// CHECK-LABEL: func.func @rows_of_columns(
+// CHECK: scf.for
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @rows_of_columns(%h0: !row, %g0: !row) -> (!rows, !rows) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %e = tensor.empty() : !rows
+  %a:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%h = %h0, %y = %e) -> (!row, !rows) {
+    %n = math.tanh %h : !row
+    %i = tensor.insert_slice %n into %y[%t, 0, 0] [1, 8, 1] [1, 1, 1] : !row into !rows
+    scf.yield %n, %i : !row, !rows
+  }
+  %b:2 = scf.for %t = %c0 to %c9 step %c1 iter_args(%g = %g0, %y = %e) -> (!row, !rows) {
+    %x = tensor.extract_slice %a#1[%t, 0, 0] [1, 8, 1] [1, 1, 1] : !rows to !row
+    %n = arith.addf %g, %x : !row
+    %i = tensor.insert_slice %n into %y[%t, 0, 0] [1, 8, 1] [1, 1, 1] : !row into !rows
+    scf.yield %n, %i : !row, !rows
+  } {tile.shift = 1 : i64}
+  return %a#1, %b#1 : !rows, !rows
+}

@@ -39,7 +39,8 @@ _USED = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _STACK = re.compile(r"(\d+) bytes stack frame")
 _CTA = re.compile(rb"^\.maxntid [^\n]*$", re.MULTILINE)
-_ROOM = b".minnctapersm"
+#: The line that lets a kernel that spills have the registers of a whole multiprocessor.
+ROOM = b".minnctapersm 1\n"
 
 
 class RefusedError(InternalError):
@@ -165,8 +166,8 @@ def _with_room(program: str, code: bytes, arch: str, keep: bool) -> tuple[bytes,
     """The code that ships, and what `_assembled` says of it."""
     status, text, cubin = _assembled(program, code, arch, keep)
     spilled = resources(text)["spilled_bytes"]
-    if status == 0 and spilled and _ROOM not in code and _CTA.search(code):
-        other = _CTA.sub(rb"\g<0>\n" + _ROOM + b" 1", code, count=1)
+    if status == 0 and spilled and ROOM.split()[0] not in code and _CTA.search(code):
+        other = _CTA.sub(rb"\g<0>\n" + ROOM[:-1], code, count=1)
         found = _assembled(program, other, arch, keep)
         if found[0] == 0 and resources(found[1])["spilled_bytes"] < spilled:
             return other, *found

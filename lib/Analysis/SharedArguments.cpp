@@ -23,6 +23,11 @@ Value tilewright::getViewed(Value memref) {
   return isView ? op->getOperand(0) : Value();
 }
 
+bool tilewright::isParameter(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && isa<gpu::GPUFuncOp>(argument.getOwner()->getParentOp());
+}
+
 Value tilewright::getRoot(Value memref) {
   while (Value viewed = getViewed(memref))
     memref = viewed;

@@ -20,6 +20,9 @@ mlir::Value getViewed(mlir::Value memref);
 /// The buffer behind a view, which may be one of a view.
 mlir::Value getRoot(mlir::Value memref);
 
+/// Whether a value is an argument of a kernel itself, not of a loop in it.
+bool isParameter(mlir::Value value);
+
 /// Arguments of a kernel that a launch may pass the same memory for, by the
 /// attributes of `tile-split-host-device`.
 class SharedArguments {

@@ -251,12 +251,8 @@ private:
   /// Whether a launch of the kernel may write a buffer: of arguments it is
   /// known which.
   bool mayBeWritten(Value memref) {
-    auto isArgument = [&](Value root) {
-      auto argument = dyn_cast<BlockArgument>(root);
-      return argument && argument.getOwner() == &function.getBody().front();
-    };
     Value root = getMemory(memref);
-    return !isArgument(root) || !llvm::all_of(written, isArgument) ||
+    return !isParameter(root) || !llvm::all_of(written, isParameter) ||
            llvm::any_of(written, [&](Value other) {
              return root == other || arguments.mayMeet(root, other);
            });

@@ -50,12 +50,6 @@ static bool isNumber(Value value) {
   return value.getType().isIntOrIndexOrFloat();
 }
 
-/// An argument of the kernel itself, not of a loop in it.
-static bool isParameter(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  return argument && isa<gpu::GPUFuncOp>(argument.getOwner()->getParentOp());
-}
-
 /// What an operation writes, and all that it touches. Through a pointer, a
 /// launch may write what it is given to read.
 static std::pair<SmallVector<Value>, SmallVector<Value>>

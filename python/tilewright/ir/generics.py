@@ -23,6 +23,14 @@ def walk(op: ir.Operation, name: str) -> list[ir.Operation]:
     return found
 
 
+def ancestors(op: ir.Operation) -> Iterator[ir.Operation]:
+    """The operations around one, the nearest first."""
+    above = op.parent
+    while above is not None:
+        yield above.operation
+        above = above.operation.parent
+
+
 def maps(op: ir.Operation) -> list[ir.AffineMap]:
     """The indexing maps, inputs first."""
     return [attribute.value for attribute in op.attributes["indexing_maps"]]

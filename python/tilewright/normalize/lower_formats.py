@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.ir.generics import walk
+from tilewright.ir.generics import ancestors, walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, option, register
 
@@ -65,7 +65,4 @@ class LowerFormats(Pass):
 
 def _in_list(op: ir.Operation) -> bool:
     """Whether an op is in the body of one of dialect `fractal`."""
-    above = op.parent
-    while above is not None and not above.operation.name.startswith("fractal."):
-        above = above.operation.parent
-    return above is not None
+    return any(above.name.startswith("fractal.") for above in ancestors(op))

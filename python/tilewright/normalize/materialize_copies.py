@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.ir.generics import body, create, create_copy, maker, terminator, uses, walk
+from tilewright.ir.generics import ancestors, body, create, create_copy, maker, terminator, uses, walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
@@ -236,10 +236,13 @@ def _is_read_before(user: ir.Operation, number: int, loop: ir.Operation) -> bool
     inputs = len(user.operands) - len(user.results) if user.name == "linalg.generic" else 1
     if user.name not in ("tensor.extract", "tensor.dim", "linalg.generic") or number >= inputs:
         return False
-    here: ir.Operation | None = user
-    while here is not None and here.block != loop.block:
-        here = here.parent
+    here = _within(user, loop.block)
     return here is not None and here.is_before_in_block(loop)
+
+
+def _within(op: ir.Operation, block: ir.Block) -> ir.Operation | None:
+    """The operation of a block that is or holds another one."""
+    return next((here for here in (op, *ancestors(op)) if here.block == block), None)
 
 
 def _whole_results(choice: ir.Operation) -> None:
@@ -289,17 +292,11 @@ def _root(value: ir.Value) -> ir.Value:
 def _is_before(value: ir.Value, choice: ir.Operation) -> bool:
     """Whether a tensor is there before a branch begins."""
     block = ir.BlockArgument(value).owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
-    here: ir.Operation | None = choice
-    while here is not None and here.block != block:
-        here = here.parent
-    return here is not None
+    return _within(choice, block) is not None
 
 
 def _is_in_loop(op: ir.Operation) -> bool:
-    above = op.parent
-    while above is not None and above.operation.name not in ("scf.for", "scf.while"):
-        above = above.operation.parent
-    return above is not None
+    return any(above.name in ("scf.for", "scf.while") for above in ancestors(op))
 
 
 def _is_part(value: ir.Value) -> bool:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -71,19 +70,18 @@ class PlanShifts(Pass):
                 _decide(group, find_device(op))
 
 
-def _groups(block: ir.Block) -> Iterator[list[ir.Operation]]:
+def _groups(block: ir.Block) -> list[list[ir.Operation]]:
     """Loops of which each but the first may be one with the loop in front."""
-    group: list[ir.Operation] = []
+    groups: list[list[ir.Operation]] = [[]]
     for view in block.operations:
         loop = view.operation
         if loop.name != "scf.for":
             continue
-        if not decisions.SHIFT.on(loop) or len(group) == _MOST_LOOPS:
+        if not decisions.SHIFT.on(loop) or len(groups[-1]) == _MOST_LOOPS:
             decisions.SHIFT.drop(loop)
-            yield from (g for g in (group,) if len(g) > 1)
-            group = []
-        group.append(loop)
-    yield from (g for g in (group,) if len(g) > 1)
+            groups.append([])
+        groups[-1].append(loop)
+    return [group for group in groups if len(group) > 1]
 
 
 def _decide(loops: list[ir.Operation], device: Device | None) -> None:

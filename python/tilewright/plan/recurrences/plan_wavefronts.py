@@ -11,7 +11,7 @@ from typing import ClassVar
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import remark
-from tilewright.ir.generics import walk
+from tilewright.ir.generics import ancestors, walk
 from tilewright.ir.structure import blocks
 from tilewright.ir.target_info import device_of
 from tilewright.mlir import ir
@@ -94,7 +94,4 @@ def _decide(pair: ir.Operation, device: Device) -> None:
 
 
 def _is_in_wavefront(op: ir.Operation) -> bool:
-    above = op.parent
-    while above is not None and not decisions.WAVEFRONT.on(above):
-        above = above.operation.parent
-    return above is not None
+    return any(decisions.WAVEFRONT.on(above) for above in ancestors(op))

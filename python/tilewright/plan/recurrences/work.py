@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from tilewright.ir.constants import trip_count
-from tilewright.ir.structure import EXPECTED, captured
+from tilewright.ir.generics import ancestors
+from tilewright.ir.structure import EXPECTED, blocks, captured
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.fractal import ArrayType
 from tilewright.plan.cost.recurrence import Work
@@ -75,19 +76,12 @@ def work_of_loops(loops: Sequence[ir.Operation]) -> list[Work]:
 
 def _work_of_loop(loop: ir.Operation, projections: Sequence[ir.Operation]) -> Work:
     trips = trip_count(loop) or EXPECTED
-    inner = [op for op in _nested(loop) if _is_contraction(op)]
-    weights = sum(_bytes(v) for op in inner for v in list(op.operands)[:2] if v in set(captured(loop)))
+    inner = [op.operation for block in blocks(loop) for op in block.operations if _is_contraction(op.operation)]
+    outside = set(captured(loop))
+    weights = sum(_bytes(v) for op in inner for v in list(op.operands)[:2] if v in outside)
     others = sum(min(map(_bytes, list(op.operands)[:2])) for op in projections)
     projected = sum(prod(_sizes(op)) for op in projections) // trips
     return Work(sum(prod(_sizes(op)) for op in inner), projected, weights, weights + others)
-
-
-def _nested(op: ir.Operation) -> Iterator[ir.Operation]:
-    for region in op.regions:
-        for block in region.blocks:
-            for view in block.operations:
-                yield view.operation
-                yield from _nested(view.operation)
 
 
 @dataclass
@@ -164,13 +158,9 @@ def _is_contraction(op: ir.Operation) -> bool:
 
 def _repeats(op: ir.Operation | ir.OpView | None) -> int:
     """How often a recurrence runs: the lengths of all loops around it, but its own."""
-    times = 1
-    above = op.operation.parent if op is not None else None
-    while above is not None:
-        if above.operation.name in _LOOPS:
-            times *= _length(above.operation)
-        above = above.operation.parent
-    return times
+    if op is None:
+        return 1
+    return prod(_length(above) for above in ancestors(op.operation) if above.name in _LOOPS)
 
 
 def _length(op: ir.Operation) -> int:

@@ -1,0 +1,62 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Quasi-affine expressions of where a core stands and which round it is: one program serves all cores.
+
+They mirror MLIR's affine expressions, which this package cannot import: it runs where there is no compiler.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+#: An integer, or an array of integers that broadcasts with those of the other dimensions.
+Value = Any
+
+_OPERATIONS: dict[str, Callable[[Value, Value], Value]] = {
+    "+": operator.add,
+    "*": operator.mul,
+    "mod": operator.mod,
+    "floordiv": operator.floordiv,
+}
+
+
+@dataclass(frozen=True)
+class Const:
+    """A number."""
+
+    value: int
+
+    def __call__(self, dims: Sequence[Value]) -> int:
+        """Its value."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class Dim:
+    """The dimension of a number: see what holds the expression for which stand where."""
+
+    index: int
+
+    def __call__(self, dims: Sequence[Value]) -> Value:
+        """Its value among those of all dimensions, integers or arrays that broadcast."""
+        return dims[self.index]
+
+
+@dataclass(frozen=True)
+class Binary:
+    """``+``, ``*``, ``mod`` or ``floordiv``; the rest follow, rounded towards minus infinity as in MLIR."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+    def __call__(self, dims: Sequence[Value]) -> Value:
+        """Its value at values of all dimensions, integers or arrays that broadcast."""
+        return _OPERATIONS[self.op](self.left(dims), self.right(dims))
+
+
+Expr = Const | Dim | Binary

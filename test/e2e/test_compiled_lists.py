@@ -62,30 +62,52 @@ def bigbird(rows: int, hidden: int, batch: int, blocks: int) -> tuple:
     return (rows, hidden), [(batch, blocks, rows, hidden)] * 3
 
 
-#: For each program sizes, the smallest first: lengths of one, odd ones, ones that fill vectors.
+#: For each program sizes, the smallest first: lengths of one, odd ones, ones that fill vectors; at last those of the
+#: catalogue of FractalTensor's programs for tests.
 CASES: dict[str, list[tuple]] = {
-    "stacked_lstm": [stacked(4, 1, 1, 1), stacked(6, 5, 3, 2), stacked(16, 3, 1, 3), stacked(33, 2, 9, 1)],
+    "stacked_lstm": [
+        stacked(4, 1, 1, 1),
+        stacked(6, 5, 3, 2),
+        stacked(16, 3, 1, 3),
+        stacked(33, 2, 9, 1),
+        stacked(16, 6, 3, 4),
+    ],
     "dilated_lstm": [
         dilated(4, 1, 1, 1),
         dilated(4, 1, 2, 2),
         dilated(6, 2, 8, 3),
         dilated(16, 3, 4, 2),
         dilated(5, 2, 11, 4),
+        dilated(8, 2, 12, 3),
     ],
-    "grid_rnn": [grid(4, 1, 1, 1, 1), grid(6, 2, 3, 4, 2), grid(16, 1, 5, 1, 2), grid(5, 3, 1, 6, 3)],
+    "grid_rnn": [
+        grid(4, 1, 1, 1, 1),
+        grid(6, 2, 3, 4, 2),
+        grid(16, 1, 5, 1, 2),
+        grid(5, 3, 1, 6, 3),
+        grid(8, 2, 4, 5, 3),
+    ],
     "b2b_gemm": [
         gemm((1, 1, 1, 1), (2, 3, 4, 5)),
         gemm((2, 3, 4, 5), (2, 3, 4, 5)),
         gemm((1, 4, 3, 1), (16, 8, 16, 17)),
         gemm((3, 1, 1, 2), (1, 1, 1, 1)),
+        gemm((4, 1, 2, 1), (16, 16, 16, 16)),
     ],
     "attention": [
         attention(3, 4, (1, 1), 1, 1),
         attention(3, 4, (2, 2), 3, 5),
         attention(16, 8, (1, 3), 2, 2),
         attention(1, 17, (2, 1), 4, 1),
+        attention(16, 16, (2, 2), 4, 4),
     ],
-    "bigbird": [bigbird(2, 4, 1, 4), bigbird(3, 4, 2, 7), bigbird(16, 8, 1, 5), bigbird(1, 17, 3, 6)],
+    "bigbird": [
+        bigbird(2, 4, 1, 4),
+        bigbird(3, 4, 2, 7),
+        bigbird(16, 8, 1, 5),
+        bigbird(1, 17, 3, 6),
+        bigbird(16, 32, 1, 16),
+    ],
 }
 ALL = [(name, case) for name, cases in CASES.items() for case in range(len(cases))]
 
@@ -165,6 +187,14 @@ def test_on_the_emulator(name: str, target: str) -> None:
     assert sum(kernel.launches for kernel in model.kernels) == 1 or name in ("b2b_gemm", "bigbird")
     assert model._loaded().is_recordable
     p.check(model(**p.arguments))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
+@pytest.mark.parametrize("name", CASES)
+def test_catalogue_on_the_emulator(name: str, target: str) -> None:
+    p = Prepared(name, -1)
+    p.check(tw.compile(p.function, target, shapes=p.lengths(p.arguments), emulate=True)(**p.arguments))
 
 
 @pytest.mark.parametrize("name", CASES)

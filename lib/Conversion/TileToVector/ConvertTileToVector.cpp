@@ -8,6 +8,7 @@
 
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/Device.h"
+#include "lib/Conversion/TileToVector/MemoryAccess.h"
 #include "lib/Conversion/TileToVector/Passes.h"
 #include "lib/Conversion/TileToVector/TileParts.h"
 
@@ -75,6 +76,8 @@ struct ConvertTileToVector
     populateMmaPatterns(converter, units, patterns);
     populateReducePatterns(converter, patterns);
     populateShapePatterns(converter, patterns);
+    if (device.isCPU() && width >= 256 && device.getVectorBits() >= width)
+      populateTablePatterns(converter, patterns);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     if (failed(applyPartialConversion(getOperation(), target,

@@ -76,6 +76,9 @@ protected:
 
 void populateLoadPatterns(const TilePartsConverter &converter,
                           mlir::RewritePatternSet &patterns);
+/// Gathers from tables that a register holds; x86 with vectors of 256 bits.
+void populateTablePatterns(const TilePartsConverter &converter,
+                           mlir::RewritePatternSet &patterns);
 void populateStorePatterns(const TilePartsConverter &converter,
                            mlir::RewritePatternSet &patterns);
 /// Copies that put rows side by side, group by group.

@@ -20,7 +20,9 @@ def ConvertTileToVector : Pass<"convert-tile-to-vector", "::mlir::ModuleOp"> {
     else those of the module's device, else 512). The rest of a row is one vector
     of the next power of two; its lanes beyond the tile are never read from or
     written to memory and never reach a reduction. Tiles that are held in blocks
-    are in the registers of AMX, one for each block. Stores with `tile.streamed`
+    are in the registers of AMX, one for each block. A gather from a buffer of
+    four floats picks in a register (vpermilps), where the module's device has
+    vectors of 256 bits. Stores with `tile.streamed`
     go past the caches, in whole vectors where the memory of a run is aligned to
     them, else in units of 16 bytes.
 

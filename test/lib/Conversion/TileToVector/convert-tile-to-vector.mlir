@@ -29,6 +29,58 @@ tile.kernel @mm(%a: memref<2x384xf32>, %b: memref<384x32xf32>, %c: memref<2x32xf
 
 // -----
 
+// A gather from four floats side by side is a pick in each quarter of a register, which reads two bits of an index.
+// CHECK-LABEL: module attributes {tile.device = #tile.device<name = "tables"
+module attributes {tile.device = #tile.device<name = "tables", kind = "cpu", units = {vector_bits = 512 : i64}>} {
+  // CHECK-LABEL: tile.kernel @picks
+  // CHECK: %[[AT:.*]] = vector.load {{.*}} vector<16xi32>
+  // CHECK: %[[TABLE:.*]] = vector.load {{.*}} vector<4xf32>
+  // CHECK: %[[WIDE:.*]] = vector.shuffle %[[TABLE]], %[[TABLE]] [0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3]
+  // CHECK: llvm.call_intrinsic "llvm.x86.avx512.vpermilvar.ps.512"(%[[WIDE]], %[[AT]])
+  // CHECK: llvm.call_intrinsic "llvm.x86.avx.vpermilvar.ps.256"
+  // CHECK-NOT: vector.gather
+  tile.kernel @picks(%x: memref<40xf32>, %at: memref<24xi32>, %y: memref<24xf32>, %i: index) {
+    %c0 = arith.constant 0 : index
+    %three = arith.constant dense<3> : !tile.tile<24xi32>
+    %table = memref.subview %x[%i] [4] [1] : memref<40xf32> to memref<4xf32, strided<[1], offset: ?>>
+    %all = tile.load %at[%c0] : memref<24xi32>, !tile.tile<24xi32>
+    %n = arith.andi %all, %three : !tile.tile<24xi32>
+    %v = tile.load %table[%c0] indices %n along 0
+        : memref<4xf32, strided<[1], offset: ?>>, !tile.tile<24xf32> (indices !tile.tile<24xi32>)
+    tile.store %v, %y[%c0] : !tile.tile<24xf32>, memref<24xf32>
+    tile.return
+  }
+
+  // Five floats are no such table, nor is a part of four.
+  // CHECK-LABEL: tile.kernel @gathers
+  // CHECK-COUNT-2: vector.gather
+  tile.kernel @gathers(%x: memref<5xf32>, %z: memref<4xf32>, %at: memref<16xi32>, %y: memref<16xf32>) {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = tile.load %at[%c0] : memref<16xi32>, !tile.tile<16xi32>
+    %v = tile.load %x[%c0] indices %n along 0 : memref<5xf32>, !tile.tile<16xf32> (indices !tile.tile<16xi32>)
+    %w = tile.load %z[%c1] indices %n along 0 : memref<4xf32>, !tile.tile<16xf32> (indices !tile.tile<16xi32>)
+    %s = arith.addf %v, %w : !tile.tile<16xf32>
+    tile.store %s, %y[%c0] : !tile.tile<16xf32>, memref<16xf32>
+    tile.return
+  }
+}
+
+// -----
+
+// Where the machine is not known, a gather stays one.
+// CHECK-LABEL: tile.kernel @anywhere
+// CHECK: vector.gather
+tile.kernel @anywhere(%x: memref<4xf32>, %at: memref<16xi32>, %y: memref<16xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = tile.load %at[%c0] : memref<16xi32>, !tile.tile<16xi32>
+  %v = tile.load %x[%c0] indices %n along 0 : memref<4xf32>, !tile.tile<16xf32> (indices !tile.tile<16xi32>)
+  tile.store %v, %y[%c0] : !tile.tile<16xf32>, memref<16xf32>
+  tile.return
+}
+
+// -----
+
 // A row of 21 is a vector of 16 and one of 8 with 5 valid lanes.
 // CHECK-LABEL: tile.kernel @ragged
 // CHECK: vector.load {{.*}} vector<16xf32>

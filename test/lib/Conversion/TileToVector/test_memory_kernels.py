@@ -121,6 +121,26 @@ def test_gather_and_scatter(index: str, along: int) -> None:
     np.testing.assert_array_equal(y, want)
 
 
+@pytest.mark.parametrize("width", [1, 3, 4, 8, 16, 21, 40])
+def test_tables_of_four(width: int) -> None:
+    """Each lane picks one of four floats in a register, wherever they lie."""
+    lists, table = f"!tile.tile<{width}xi32>", "memref<4xf32, strided<[1], offset: ?>>"
+    run = kernel(
+        f"%x: memref<50xf32>, %i: memref<{width}xi32>, %y: memref<{width}xf32>",
+        f"""  %w = memref.subview %x[%c7] [4] [1] : memref<50xf32> to {table}
+  %two = arith.constant dense<2> : {lists}
+  %three = arith.constant dense<3> : {lists}
+  %n = tile.load %i[%c0] : memref<{width}xi32>, {lists}
+  %h = arith.shrui %n, %two : {lists}
+  %p = arith.andi %h, %three : {lists}
+  %t = tile.load %w[%c0] indices %p along 0 : {table}, !tile.tile<{width}xf32> (indices {lists})
+  tile.store %t, %y[%c0] : !tile.tile<{width}xf32>, memref<{width}xf32>""",
+    )
+    x, y, packed = floats(50), floats(width), RNG.integers(0, 2**31, width).astype(np.int32)
+    run(x, packed, y)
+    np.testing.assert_array_equal(y, x[7 + (packed >> 2 & 3)])
+
+
 @pytest.mark.parametrize("rows", [0, 1, 5, 8, 11])
 @pytest.mark.parametrize("columns", [0, 3, 16, 20, 21, 40])
 def test_valid_reads_pad_and_writes_nothing_beyond(rows: int, columns: int) -> None:

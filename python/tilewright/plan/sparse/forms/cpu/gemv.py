@@ -26,6 +26,9 @@ FEW = 4
 _UNROLLED = 32
 """Kept elements of a window, at most: they are one iteration of the kernel's loop."""
 
+TABLE = 4
+"""Elements of a window that an instruction picks from in each quarter of a register, f32 on x86 with AVX."""
+
 _TASKS = 8
 """Tasks for each core: shares of memory are uneven."""
 
@@ -54,7 +57,8 @@ class Gemv:
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Values and positions side by side for the lanes, and a launch."""
         plan = plan_gemv(product, device)
-        values, positions = nm_across_lanes(product, plan.lanes, plan.windows * plan.n, plan.kept if plan.chosen else 0)
+        words = plan.kept if plan.chosen else 0
+        values, positions = nm_across_lanes(product, plan.groups, plan.lanes, plan.windows * plan.n, words)
         name = kernel(gemv_text(plan), "sparse_gemv")
         target = create("tensor.empty", [], ir.RankedTensorType(product.op.results[0].type))
         added = [] if product.init is None else [product.init]
@@ -67,13 +71,15 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
     assert isinstance(pattern, NM)
     rows, columns = (product.m, product.n) if product.left else (product.n, product.m)
     lanes = device.units.vector_bits // (8 * SIZES[element])
-    groups = -(-rows // lanes)
+    streams = max(1, min(device.units.registers // 8 // columns, rows // lanes))
+    tasks = _TASKS * device.units.count
     return GemvKernel(
         rows=rows,
         depth=product.k,
         columns=columns,
         lanes=lanes,
-        chunk=-(-groups // (_TASKS * device.units.count)),
+        chunk=-(-rows // (lanes * streams * tasks)) * streams,
+        streams=streams,
         n=pattern.n,
         m=pattern.m,
         held=str(ir.RankedTensorType(product.op.operands[0 if product.left else 1].type).element_type),
@@ -82,4 +88,5 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
         result=product.element,
         across=not product.left,
         adds=product.init is not None,
+        tabled=pattern.m == TABLE and element == "f32" and device.units.vector_bits >= 256,
     )

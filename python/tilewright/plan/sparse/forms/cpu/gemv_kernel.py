@@ -14,7 +14,7 @@ POSITIONS = 16
 """Positions of two bits in a word."""
 
 _AHEAD = 128
-"""Vectors of values that are asked for ahead: two pages, where the hardware stops looking ahead at the end of each."""
+"""Vectors of values that are asked for ahead, of all streams: the hardware stops looking ahead at the end of a page."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class GemvKernel:
         depth: terms of a sum.
         columns: of x, known and few.
         lanes: rows of W that a register holds.
-        chunk: registers of rows that a task takes.
+        chunk: registers of rows that a task takes, a multiple of `streams`.
+        streams: registers of rows that an iteration takes side by side: more places where memory is read at once, and
+            elements of x that are spread over lanes once for all.
         n: kept elements of a window.
         m: elements of a window.
         held: type of values as they are held.
@@ -35,6 +37,7 @@ class GemvKernel:
         result: element type of y, and of what is added.
         across: x is held as [columns, depth], y as [columns, rows]; else as [depth, columns] and [rows, columns].
         adds: whether something is added to the product.
+        tabled: a window of x is a table in a register, of which each lane picks an element by itself.
     """
 
     rows: int
@@ -42,6 +45,7 @@ class GemvKernel:
     columns: int
     lanes: int
     chunk: int
+    streams: int
     n: int
     m: int
     held: str
@@ -50,11 +54,17 @@ class GemvKernel:
     result: str
     across: bool
     adds: bool
+    tabled: bool
 
     @property
     def groups(self) -> int:
-        """Registers of rows."""
-        return -(-self.rows // self.lanes)
+        """Registers of rows, whole iterations of zeros at the end."""
+        return -(-self.rows // (self.lanes * self.streams)) * self.streams
+
+    @property
+    def sums(self) -> list[tuple[int, int]]:
+        """A stream and a column for each register of sums."""
+        return list(itertools.product(range(self.streams), range(self.columns)))
 
     @property
     def round(self) -> int:
@@ -99,15 +109,13 @@ def gemv_text(k: GemvKernel) -> str:
     x, y = _matrix(k, k.depth, k.given), _matrix(k, k.rows, k.result)
     added = f"%c: {y}, " if k.adds else ""
     numbers = {"c0": 0, "c1": 1, "clanes": k.lanes, "cchunk": k.chunk, "cgroups": k.groups, "crows": k.rows,
-               "cm": k.m * k.round, "cn": k.kept, "crounds": k.windows // k.round,
-               "cpadded": k.windows * k.m, "cahead": _AHEAD}  # fmt: skip
-    numbers |= {f"s{u}": u for u in range(max(k.kept, k.m * k.round if k.chosen else 0))}
+               "cm": k.m * k.round, "cn": k.kept, "crounds": k.windows // k.round, "cstreams": k.streams,
+               "cpadded": k.windows * k.m, "cahead": _AHEAD // k.streams}  # fmt: skip
+    numbers |= {f"s{u}": u for u in range(max(k.kept, k.streams, k.m * k.round if k.chosen else 0))}
     numbers |= {f"l{j}": j for j in range(k.columns)}
     constants = "\n".join(f"  %{name} = arith.constant {number} : index" for name, number in numbers.items())
     steps = _chosen(k) if k.chosen else "".join(_gathered(k, u) for u in range(k.kept))
-    sums = [f"%f0_{j}" for j in range(k.columns)]
-    kinds = ", ".join([_row(k, k.element)] * k.columns)
-    last = ", ".join(f"%f{k.kept}_{j}" for j in range(k.columns))
+    kinds = ", ".join([_row(k, k.element)] * len(k.sums))
     return f"""
 tile.kernel @KERNEL(%values: {k.values}, %positions: {k.positions}, %x: {x}, {added}%y: {y}) grid(%task) {{
 {constants}
@@ -117,21 +125,38 @@ tile.kernel @KERNEL(%values: {k.values}, %positions: {k.positions}, %x: {x}, {ad
   %first = arith.muli %task, %cchunk : index
   %behind = arith.addi %first, %cchunk : index
   %end = arith.minsi %behind, %cgroups : index
-  scf.for %g = %first to %end step %c1 {{
-    %row = arith.muli %g, %clanes : index
-    %left = arith.subi %crows, %row : index
-    %sums:{k.columns} = scf.for %w = %c0 to %crounds step %c1
-        iter_args({", ".join(f"{name} = %zero" for name in sums)}) -> ({kinds}) {{
+  %taken = arith.subi %end, %first : index
+  %each = arith.divui %taken, %cstreams : index
+  scf.for %i = %c0 to %each step %c1 {{
+{_rows(k)}
+    %sums:{len(k.sums)} = scf.for %w = %c0 to %crounds step %c1
+        iter_args({", ".join(f"%f0_{s}_{j} = %zero" for s, j in k.sums)}) -> ({kinds}) {{
       %start = arith.muli %w, %cm : index
       %place = arith.muli %w, %cn : index
 {steps}
-      scf.yield {last} : {kinds}
+      scf.yield {", ".join(f"%f{k.kept}_{s}_{j}" for s, j in k.sums)} : {kinds}
     }}
-{"".join(_out(k, j, y) for j in range(k.columns))}
+{"".join(_out(k, s, j, y) for s, j in k.sums)}
   }}
   tile.return
 }}
 """
+
+
+def _rows(k: GemvKernel) -> str:
+    """For each stream its register of rows, its first row, and how many rows there are from it on.
+
+    The next register is the neighbour of the last one: the hardware looks ahead in each stream without a break.
+    """
+    return "".join(
+        f"""
+    %before{s} = arith.muli %each, %s{s} : index
+    %begin{s} = arith.addi %first, %before{s} : index
+    %g{s} = arith.addi %begin{s}, %i : index
+    %row{s} = arith.muli %g{s}, %clanes : index
+    %left{s} = arith.subi %crows, %row{s} : index"""
+        for s in range(k.streams)
+    )
 
 
 def _copy(k: GemvKernel, x: str) -> str:
@@ -152,83 +177,123 @@ def _copy(k: GemvKernel, x: str) -> str:
     )
 
 
-def _value(k: GemvKernel, u: int) -> tuple[str, list[str]]:
-    """The value of one kept element of each row, of the type of sums, and what loads it."""
-    held, wide = _row(k, k.held), _row(k, k.element)
+def _value(k: GemvKernel, u: int, s: int) -> tuple[str, list[str]]:
+    """The value of one kept element of each row of a stream, of the type of sums, and what loads it."""
+    held, wide, name = _row(k, k.held), _row(k, k.element), f"{u}_{s}"
     lines = [
-        f"%p{u} = arith.addi %place, %s{u} : index",
-        f"%h{u} = tile.load %values[%g, %p{u}, %c0] : {k.values}, {held}",
-        f"%q{u} = arith.addi %p{u}, %cahead : index",
-        f"memref.prefetch %values[%g, %q{u}, %c0], read, locality<3>, data : {k.values}",
+        f"%h{name} = tile.load %values[%g{s}, %p{u}, %c0] : {k.values}, {held}",
+        f"memref.prefetch %values[%g{s}, %q{u}, %c0], read, locality<3>, data : {k.values}",
     ]
     if held == wide:
-        return f"%h{u}", lines
-    return f"%v{u}", [*lines, f"%v{u} = tile.convert %h{u} : {held} -> {wide}"]
+        return f"%h{name}", lines
+    return f"%v{name}", [*lines, f"%v{name} = tile.convert %h{name} : {held} -> {wide}"]
+
+
+def _place(u: int) -> list[str]:
+    """Where a kept element lies in rows, and what is asked for meanwhile."""
+    return [f"%p{u} = arith.addi %place, %s{u} : index", f"%q{u} = arith.addi %p{u}, %cahead : index"]
 
 
 def _gathered(k: GemvKernel, u: int) -> str:
     """One kept element of each row: values and positions are read once for all columns of x."""
     wide, places, bits = _row(k, k.element), _row(k, "i32"), _row(k, f"i{k.position}")
-    value, lines = _value(k, u)
-    lines += [
-        f"%b{u} = tile.load %positions[%g, %p{u}, %c0] : {k.positions}, {bits}",
-        f"%i{u} = tile.convert %b{u} : {bits} -> {places}",
-    ]
-    for j in range(k.columns):
+    lines = _place(u)
+    for s in range(k.streams):
+        value, loads = _value(k, u, s)
         lines += [
-            f"%x{u}_{j} = tile.load %xs[%l{j}, %start] dims [1] indices %i{u} along 0 "
-            f": {_xs(k)}, {wide} (indices {places})",
-            f"%f{u + 1}_{j} = math.fma {value}, %x{u}_{j}, %f{u}_{j} : {wide}",
+            *loads,
+            f"%b{u}_{s} = tile.load %positions[%g{s}, %p{u}, %c0] : {k.positions}, {bits}",
+            f"%i{u}_{s} = tile.convert %b{u}_{s} : {bits} -> {places}",
         ]
+        for j in range(k.columns):
+            lines += [
+                f"%x{u}_{s}_{j} = tile.load %xs[%l{j}, %start] dims [1] indices %i{u}_{s} along 0 "
+                f": {_xs(k)}, {wide} (indices {places})",
+                f"%f{u + 1}_{s}_{j} = math.fma {value}, %x{u}_{s}_{j}, %f{u}_{s}_{j} : {wide}",
+            ]
     return _lines(lines)
 
 
 def _chosen(k: GemvKernel) -> str:
     """The kept elements whose positions share a word: each bit of it is a condition for all rows."""
-    words, wide = _row(k, "i32"), _row(k, k.element)
-    lines = [
-        f"%word = tile.load %positions[%g, %w, %c0] : {k.positions}, {words}",
-        f"%no = arith.constant dense<0> : {words}",
-    ]
+    words = _row(k, "i32")
+    lines = [f"%no = arith.constant dense<0> : {words}", f"%two_bits = arith.constant dense<3> : {words}"]
+    lines += [f"%word{s} = tile.load %positions[%g{s}, %w, %c0] : {k.positions}, {words}" for s in range(k.streams)]
     for window in range(k.round):
-        for i, j in itertools.product(range(k.m), range(k.columns)):
-            at = window * k.m + i
-            lines += [
-                f"%a{at}_{j} = arith.addi %start, %s{at} : index",
-                f"%e{at}_{j} = memref.load %xs[%l{j}, %a{at}_{j}] : {_xs(k)}",
-                f"%r{at}_{j} = tile.splat %e{at}_{j} : {k.element} -> {wide}",
-            ]
+        lines += _table(k, window) if k.tabled else _spread(k, window)
         for u in range(window * k.n, (window + 1) * k.n):
-            value, loads = _value(k, u)
-            lines += loads
-            for bit in range((k.m - 1).bit_length()):
-                lines += _condition(k, u, bit)
-            for j in range(k.columns):
-                x, steps = _choice(k, u, [f"%r{window * k.m + i}_{j}" for i in range(k.m)], j)
-                lines += [*steps, f"%f{u + 1}_{j} = math.fma {value}, {x}, %f{u}_{j} : {wide}"]
+            lines += _place(u)
+            for s in range(k.streams):
+                lines += _chosen_step(k, u, s, window)
     return _lines(lines)
 
 
-def _condition(k: GemvKernel, u: int, bit: int) -> list[str]:
+def _spread(k: GemvKernel, window: int) -> list[str]:
+    """Each element of a window of x in all lanes of a register."""
+    lines = []
+    for i, j in itertools.product(range(window * k.m, (window + 1) * k.m), range(k.columns)):
+        lines += [
+            f"%a{i}_{j} = arith.addi %start, %s{i} : index",
+            f"%e{i}_{j} = memref.load %xs[%l{j}, %a{i}_{j}] : {_xs(k)}",
+            f"%r{i}_{j} = tile.splat %e{i}_{j} : {k.element} -> {_row(k, k.element)}",
+        ]
+    return lines
+
+
+def _table(k: GemvKernel, window: int) -> list[str]:
+    """Each window of x as a buffer of its own."""
+    at, lines = window * k.m, []
+    lines.append(f"%a{at} = arith.addi %start, %s{at} : index")
+    for j in range(k.columns):
+        lines.append(f"%r{at}_{j} = memref.subview %xs[{j}, %a{at}] [1, {k.m}] [1, 1] : {_xs(k)} to {_window(k)}")
+    return lines
+
+
+def _picked(k: GemvKernel, u: int, s: int, window: int, column: int) -> tuple[str, list[str]]:
+    """The element of a window that a position names, for each row, and what picks it."""
+    words, name = _row(k, "i32"), f"{u}_{s}"
+    lines = [
+        f"%bit{name} = arith.constant dense<{2 * u}> : {words}",
+        f"%t{name} = arith.shrui %word{s}, %bit{name} : {words}",
+        f"%i{name} = arith.andi %t{name}, %two_bits : {words}",
+    ]
+    x, table = f"%x{name}_{column}", f"%r{window * k.m}_{column}"
+    kinds = f"{_window(k)}, {_row(k, k.element)} (indices {words})"
+    return x, [*([] if column else lines), f"{x} = tile.load {table}[%c0] indices %i{name} along 0 : {kinds}"]
+
+
+def _chosen_step(k: GemvKernel, u: int, s: int, window: int) -> list[str]:
+    """A kept element of each row of a stream times the element of x that its position chooses."""
+    value, lines = _value(k, u, s)
+    for bit in range(0 if k.tabled else (k.m - 1).bit_length()):
+        lines += _condition(k, u, s, bit)
+    for j in range(k.columns):
+        elements = [f"%r{window * k.m + i}_{j}" for i in range(k.m)]
+        x, steps = _picked(k, u, s, window, j) if k.tabled else _choice(k, u, s, elements, j)
+        lines += [*steps, f"%f{u + 1}_{s}_{j} = math.fma {value}, {x}, %f{u}_{s}_{j} : {_row(k, k.element)}"]
+    return lines
+
+
+def _condition(k: GemvKernel, u: int, s: int, bit: int) -> list[str]:
     """Whether a bit of a position is set, for each row."""
     words, at = _row(k, "i32"), 2 * u + bit
     number = (1 << at) - (1 << 32 if at == 31 else 0)
     return [
-        f"%bit{at} = arith.constant dense<{number}> : {words}",
-        f"%t{at} = arith.andi %word, %bit{at} : {words}",
-        f"%c{at}_set = arith.cmpi ne, %t{at}, %no : {words}",
+        f"%bit{at}_{s} = arith.constant dense<{number}> : {words}",
+        f"%t{at}_{s} = arith.andi %word{s}, %bit{at}_{s} : {words}",
+        f"%c{at}_{s}_set = arith.cmpi ne, %t{at}_{s}, %no : {words}",
     ]
 
 
-def _choice(k: GemvKernel, u: int, elements: list[str], column: int) -> tuple[str, list[str]]:
+def _choice(k: GemvKernel, u: int, s: int, elements: list[str], column: int) -> tuple[str, list[str]]:
     """Of up to four elements of a window the one that a position names, for each row, and what chooses it."""
     kinds = f"{_row(k, 'i1')}, {_row(k, k.element)}"
     steps: list[str] = []
     for bit in range((len(elements) - 1).bit_length()):
         chosen = []
         for pair, (no, yes) in enumerate(zip(elements[::2], [*elements[1::2], elements[-1]], strict=False)):
-            chosen.append(f"%x{u}_{column}_{bit}_{pair}")
-            steps.append(f"{chosen[-1]} = tile.select %c{2 * u + bit}_set, {yes}, {no} : {kinds}")
+            chosen.append(f"%x{u}_{s}_{column}_{bit}_{pair}")
+            steps.append(f"{chosen[-1]} = tile.select %c{2 * u + bit}_{s}_set, {yes}, {no} : {kinds}")
         elements = chosen
     return elements[0], steps
 
@@ -237,20 +302,20 @@ def _lines(lines: list[str]) -> str:
     return "".join(f"      {line}\n" for line in lines)
 
 
-def _out(k: GemvKernel, j: int, y: str) -> str:
+def _out(k: GemvKernel, s: int, j: int, y: str) -> str:
     """A column's sums of the rows of a register."""
-    wide, part, at = _row(k, k.element), _row(k, k.result), _at(k, j, "%row")
-    dims = f"dims [{1 if k.across else 0}] valid (%left)"
-    value, lines = f"%sums#{j}", []
+    wide, part, at = _row(k, k.element), _row(k, k.result), _at(k, j, f"%row{s}")
+    dims, name = f"dims [{1 if k.across else 0}] valid (%left{s})", f"{s}_{j}"
+    value, lines = f"%sums#{k.sums.index((s, j))}", []
     if k.adds:
-        lines.append(f"%a{j} = tile.load %c{at} {dims} : {y}, {part}")
+        lines.append(f"%a{name} = tile.load %c{at} {dims} : {y}, {part}")
         if part != wide:
-            lines.append(f"%aw{j} = tile.convert %a{j} : {part} -> {wide}")
-        lines.append(f"%more{j} = arith.addf {value}, {f'%a{j}' if part == wide else f'%aw{j}'} : {wide}")
-        value = f"%more{j}"
+            lines.append(f"%aw{name} = tile.convert %a{name} : {part} -> {wide}")
+        lines.append(f"%more{name} = arith.addf {value}, {f'%a{name}' if part == wide else f'%aw{name}'} : {wide}")
+        value = f"%more{name}"
     if part != wide:
-        lines.append(f"%n{j} = tile.convert {value} : {wide} -> {part}")
-        value = f"%n{j}"
+        lines.append(f"%n{name} = tile.convert {value} : {wide} -> {part}")
+        value = f"%n{name}"
     lines.append(f"tile.store {value}, %y{at} {dims} : {part}, {y}")
     return "".join(f"    {line}\n" for line in lines)
 
@@ -269,3 +334,7 @@ def _matrix(k: GemvKernel, size: int, element: str) -> str:
 
 def _xs(k: GemvKernel) -> str:
     return f'memref<{k.columns}x{k.windows * k.m}x{k.element}, #tile.level<"l1">>'
+
+
+def _window(k: GemvKernel) -> str:
+    return f'memref<{k.m}x{k.element}, strided<[1], offset: ?>, #tile.level<"l1">>'

@@ -144,20 +144,20 @@ def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: 
     )
 
 
-def nm_across_lanes(product: Product, lanes: int, kept: int, words: int) -> tuple[ir.Value, ir.Value]:
-    """Values [rows / lanes, kept, lanes] and positions of an element-wise N:M operand, which is known.
+def nm_across_lanes(product: Product, groups: int, lanes: int, kept: int, words: int) -> tuple[ir.Value, ir.Value]:
+    """Values [groups, kept, lanes] and positions of an element-wise N:M operand, which is known.
 
-    Rows that the last lanes lack are zeros.
+    Rows that the last lanes and groups lack are zeros.
 
     Args:
         product: with one region, whose units are single elements.
+        groups: how many registers of rows, at least rows / lanes.
         lanes: rows side by side.
         kept: elements of a row, zeros at position 0 behind those that there are.
-        words: positions of a word of 32 bits [rows / lanes, kept / words, lanes], the first one in the lowest two
-            bits; 0: each as it is held [rows / lanes, kept, lanes].
+        words: positions of a word of 32 bits [groups, kept / words, lanes], the first one in the lowest two
+            bits; 0: each as it is held [groups, kept, lanes].
     """
     values, positions = plain_parts(product)
-    groups = -(-ir.RankedTensorType(values.type).shape[0 if product.left else 1] // lanes)
 
     def read(source: ir.Value, group: ir.Value, place: ir.Value, lane: ir.Value) -> ir.Value:
         return _part(product, source, plus(times(group, lanes), lane), place)

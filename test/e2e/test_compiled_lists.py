@@ -168,6 +168,18 @@ def test_weights_as_arguments(name: str, case: int, target: str) -> None:
         np.testing.assert_array_equal(one, two)
 
 
+def test_blocks_are_one_product() -> None:
+    """Sums of products of blocks are in registers, and blocks of A @ B in the task that multiplies them by C."""
+    sizes, shapes = gemm((16, 3, 2, 2), (16, 8, 16, 17))
+    function = fractal_oracles.example("b2b_gemm").program(*sizes)
+    arrays = [values(*shape, seed=i) for i, shape in enumerate(shapes)]
+    lengths = {name: array.shape[:2] for name, array in zip(function.parameters, arrays, strict=True)}
+    model = tw.compile(function, shapes=lengths, threads=2)
+    assert [kernel.launches for kernel in model.kernels] == [1]
+    expected = fractal_oracles.b2b_gemm(*(array.astype(np.float64) for array in arrays))
+    np.testing.assert_allclose(model(*arrays)[0], expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(("name", "case"), [(name, case) for name, case in ALL if case in (0, 2)])
 def test_weights_as_constants(name: str, case: int) -> None:
     """What a closure captures is known when the program is compiled, and no argument."""

@@ -9,6 +9,7 @@ from tilewright.normalize import (  # noqa: F401
     drop_proven,
     float8_products,
     fold_roundings,
+    fold_splats,
     fold_transposes,
     generalize,
     join_rows,
@@ -18,6 +19,7 @@ from tilewright.normalize import (  # noqa: F401
     shrink_dead,
     sink_scales,
     split_by_slices,
+    sum_products,
     verify_normalized,
     widen_floats,
 )

@@ -43,6 +43,8 @@ _BEFORE = (
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
     PassSpec("tile-shrink-dead", "what pruned weights make useless is no work; sizes are final before any are planned"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
+    PassSpec("tile-fold-splats", "sums of lists start from constants; a fill is no tensor that they read"),
+    PassSpec("tile-sum-products", "blocks of matrices that are added up are matrices"),
     PassSpec("tile-split-by-slices", "gates and halves of gated units are made apart, to meet as tiles of one task"),
 )
 

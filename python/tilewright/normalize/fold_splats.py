@@ -1,0 +1,73 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-fold-splats`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.ir.generics import body, create, create_fill, maker, maps, walk
+from tilewright.mlir import ir
+from tilewright.passes import Pass, register
+
+
+@register
+@dataclass(frozen=True)
+class FoldSplats(Pass):
+    """Fill a tensor where a constant of one number is copied into it.
+
+    Copies repeat or turn the constant: initial states of all elements of a list are an example. A fill is what kernels
+    start their sums from; a copy would be a tensor in memory, which they read.
+
+    Before:
+    ```mlir
+    #row = affine_map<(i, j) -> (j)>
+    #all = affine_map<(i, j) -> (i, j)>
+    func.func @main() -> tensor<4x8xf32> {
+      %z = arith.constant dense<0.0> : tensor<8xf32>
+      %e = tensor.empty() : tensor<4x8xf32>
+      %y = linalg.generic {indexing_maps = [#row, #all], iterator_types = ["parallel", "parallel"]}
+          ins(%z : tensor<8xf32>) outs(%e : tensor<4x8xf32>) {
+      ^bb0(%a: f32, %o: f32):
+        linalg.yield %a : f32
+      } -> tensor<4x8xf32>
+      return %y : tensor<4x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %c = arith.constant 0.000000e+00 : f32
+    %y = linalg.fill ins(%c : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+    return %y : tensor<4x8xf32>
+    ```
+    """
+
+    name: ClassVar[str] = "tile-fold-splats"
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "linalg")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit each copy of a constant."""
+        for copy in walk(op, "linalg.generic"):
+            number = _copied_number(copy)
+            if number is None:
+                continue
+            with copy.location, ir.InsertionPoint(copy):
+                scalar = create("arith.constant", [], number.type, {"value": number})
+                filled = create_fill(scalar, copy.operands[1])
+            copy.results[0].replace_all_uses_with(filled)
+            copy.erase()
+
+
+def _copied_number(copy: ir.Operation) -> ir.Attribute | None:
+    """The number that all elements of a copied constant are; None where it is no such copy."""
+    if len(copy.operands) != 2 or len(copy.results) != 1 or not maps(copy)[1].is_permutation:
+        return None
+    block, made = body(copy), maker(copy.operands[0])
+    if len(block.operations) != 1 or block.operations[0].operands[0] != block.arguments[0]:
+        return None
+    if made is None or made.name != "arith.constant":
+        return None
+    value = made.attributes["value"]
+    return value.get_splat_value() if isinstance(value, ir.DenseElementsAttr) and value.is_splat else None

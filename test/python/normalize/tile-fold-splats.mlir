@@ -1,0 +1,62 @@
+// RUN: tile-opt %s --tile-fold-splats | FileCheck-22 %s
+
+// A turned constant of ones, one of bits, a repeated number, and constants that are copied as they are.
+
+#turned = affine_map<(i, j) -> (j, i)>
+#same = affine_map<(i, j) -> (i, j)>
+#none = affine_map<(i, j) -> ()>
+// CHECK-LABEL: @fills
+// CHECK: %[[ONE:.*]] = arith.constant 1.000000e+00 : f16
+// CHECK: linalg.fill ins(%[[ONE]] : f16) outs(%{{.*}} : tensor<4x8xf16>)
+// CHECK: %[[TRUE:.*]] = arith.constant true
+// CHECK: linalg.fill ins(%[[TRUE]] : i1) outs(%{{.*}} : tensor<4x8xi1>)
+// CHECK: %[[SEVEN:.*]] = arith.constant 7 : i32
+// CHECK: linalg.fill ins(%[[SEVEN]] : i32) outs(%{{.*}} : tensor<4x8xi32>)
+// CHECK-NOT: linalg.generic
+func.func @fills() -> (tensor<4x8xf16>, tensor<4x8xi1>, tensor<4x8xi32>) {
+  %ones = arith.constant dense<1.0> : tensor<8x4xf16>
+  %bits = arith.constant dense<true> : tensor<4x8xi1>
+  %number = arith.constant dense<7> : tensor<i32>
+  %d = tensor.empty() : tensor<4x8xf16>
+  %e = tensor.empty() : tensor<4x8xi1>
+  %f = tensor.empty() : tensor<4x8xi32>
+  %x = linalg.generic {indexing_maps = [#turned, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%ones : tensor<8x4xf16>) outs(%d : tensor<4x8xf16>) {
+  ^bb0(%a: f16, %o: f16):
+    linalg.yield %a : f16
+  } -> tensor<4x8xf16>
+  %y = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%bits : tensor<4x8xi1>) outs(%e : tensor<4x8xi1>) {
+  ^bb0(%a: i1, %o: i1):
+    linalg.yield %a : i1
+  } -> tensor<4x8xi1>
+  %z = linalg.generic {indexing_maps = [#none, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%number : tensor<i32>) outs(%f : tensor<4x8xi32>) {
+  ^bb0(%a: i32, %o: i32):
+    linalg.yield %a : i32
+  } -> tensor<4x8xi32>
+  return %x, %y, %z : tensor<4x8xf16>, tensor<4x8xi1>, tensor<4x8xi32>
+}
+
+// Several numbers, and something that is done with one.
+
+// CHECK-LABEL: @stay
+// CHECK-NOT: linalg.fill
+// CHECK-COUNT-2: linalg.generic
+func.func @stay() -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %several = arith.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %ones = arith.constant dense<1.0> : tensor<2x2xf32>
+  %d = tensor.empty() : tensor<2x2xf32>
+  %x = linalg.generic {indexing_maps = [#turned, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%several : tensor<2x2xf32>) outs(%d : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<2x2xf32>
+  %y = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%ones : tensor<2x2xf32>) outs(%d : tensor<2x2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %n = math.exp %a : f32
+    linalg.yield %n : f32
+  } -> tensor<2x2xf32>
+  return %x, %y : tensor<2x2xf32>, tensor<2x2xf32>
+}

@@ -20,7 +20,8 @@ func.func @blocks(%x: tensor<3x4x5x6xi8>, %y: tensor<2x4x6x7xi8>) -> tensor<2x3x
   %zero = arith.constant 0 : i32
   %d = tensor.empty() : tensor<3x4x2x5x7xi32>
   %f = linalg.fill ins(%zero : i32) outs(%d : tensor<3x4x2x5x7xi32>) -> tensor<3x4x2x5x7xi32>
-  %q = linalg.generic {indexing_maps = [#x, #y, #p], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction"]}
+  %q = linalg.generic {indexing_maps = [#x, #y, #p],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "reduction"]}
       ins(%x, %y : tensor<3x4x5x6xi8>, tensor<2x4x6x7xi8>) outs(%f : tensor<3x4x2x5x7xi32>) {
   ^bb0(%a: i8, %b: i8, %o: i32):
     %v = arith.extsi %a : i8 to i32
@@ -31,7 +32,8 @@ func.func @blocks(%x: tensor<3x4x5x6xi8>, %y: tensor<2x4x6x7xi8>) -> tensor<2x3x
   } -> tensor<3x4x2x5x7xi32>
   %e = tensor.empty() : tensor<2x3x7x5xi32>
   %g = linalg.fill ins(%zero : i32) outs(%e : tensor<2x3x7x5xi32>) -> tensor<2x3x7x5xi32>
-  %s = linalg.generic {indexing_maps = [#all, #sum], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+  %s = linalg.generic {indexing_maps = [#all, #sum],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
       ins(%q : tensor<3x4x2x5x7xi32>) outs(%g : tensor<2x3x7x5xi32>) {
   ^bb0(%a: i32, %o: i32):
     %u = arith.addi %a, %o : i32
@@ -56,7 +58,8 @@ func.func @rows(%x: tensor<4x6xf32>, %y: tensor<6x8xf32>) -> tensor<8xf32> {
   %zero = arith.constant 0.0 : f32
   %d = tensor.empty() : tensor<4x8xf32>
   %f = linalg.fill ins(%zero : f32) outs(%d : tensor<4x8xf32>) -> tensor<4x8xf32>
-  %q = linalg.generic {indexing_maps = [#x, #y, #p], iterator_types = ["parallel", "parallel", "reduction"]}
+  %q = linalg.generic {indexing_maps = [#x, #y, #p],
+      iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%x, %y : tensor<4x6xf32>, tensor<6x8xf32>) outs(%f : tensor<4x8xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %t = arith.mulf %a, %b : f32
@@ -65,7 +68,8 @@ func.func @rows(%x: tensor<4x6xf32>, %y: tensor<6x8xf32>) -> tensor<8xf32> {
   } -> tensor<4x8xf32>
   %e = tensor.empty() : tensor<8xf32>
   %g = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
-  %s = linalg.generic {indexing_maps = [#all, #sum], iterator_types = ["parallel", "reduction"]}
+  %s = linalg.generic {indexing_maps = [#all, #sum],
+      iterator_types = ["parallel", "reduction"]}
       ins(%q : tensor<4x8xf32>) outs(%g : tensor<8xf32>) {
   ^bb0(%a: f32, %o: f32):
     %u = arith.addf %o, %a : f32
@@ -92,21 +96,24 @@ func.func @stay(%x: tensor<4x5x6xf32>, %y: tensor<4x6x7xf32>, %start: tensor<5x7
   %zero = arith.constant 0.0 : f32
   %d = tensor.empty() : tensor<4x5x7xf32>
   %f = linalg.fill ins(%zero : f32) outs(%d : tensor<4x5x7xf32>) -> tensor<4x5x7xf32>
-  %q = linalg.generic {indexing_maps = [#x, #y, #p], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+  %q = linalg.generic {indexing_maps = [#x, #y, #p],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
       ins(%x, %y : tensor<4x5x6xf32>, tensor<4x6x7xf32>) outs(%f : tensor<4x5x7xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %t = arith.mulf %a, %b : f32
     %u = arith.addf %o, %t : f32
     linalg.yield %u : f32
   } -> tensor<4x5x7xf32>
-  %r = linalg.generic {indexing_maps = [#x, #y, #p], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+  %r = linalg.generic {indexing_maps = [#x, #y, #p],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
       ins(%x, %y : tensor<4x5x6xf32>, tensor<4x6x7xf32>) outs(%f : tensor<4x5x7xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %t = arith.mulf %a, %b : f32
     %u = arith.addf %o, %t : f32
     linalg.yield %u : f32
   } -> tensor<4x5x7xf32>
-  %s = linalg.generic {indexing_maps = [#x, #y, #p], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+  %s = linalg.generic {indexing_maps = [#x, #y, #p],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
       ins(%x, %y : tensor<4x5x6xf32>, tensor<4x6x7xf32>) outs(%f : tensor<4x5x7xf32>) {
   ^bb0(%a: f32, %b: f32, %o: f32):
     %t = arith.mulf %a, %b : f32
@@ -115,19 +122,22 @@ func.func @stay(%x: tensor<4x5x6xf32>, %y: tensor<4x6x7xf32>, %start: tensor<5x7
   } -> tensor<4x5x7xf32>
   %e = tensor.empty() : tensor<5x7xf32>
   %g = linalg.fill ins(%zero : f32) outs(%e : tensor<5x7xf32>) -> tensor<5x7xf32>
-  %one = linalg.generic {indexing_maps = [#all, #sum], iterator_types = ["parallel", "parallel", "reduction"]}
+  %one = linalg.generic {indexing_maps = [#all, #sum],
+      iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%q : tensor<4x5x7xf32>) outs(%start : tensor<5x7xf32>) {
   ^bb0(%a: f32, %o: f32):
     %u = arith.addf %o, %a : f32
     linalg.yield %u : f32
   } -> tensor<5x7xf32>
-  %two = linalg.generic {indexing_maps = [#all, #sum], iterator_types = ["parallel", "parallel", "reduction"]}
+  %two = linalg.generic {indexing_maps = [#all, #sum],
+      iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%r : tensor<4x5x7xf32>) outs(%g : tensor<5x7xf32>) {
   ^bb0(%a: f32, %o: f32):
     %u = arith.maximumf %o, %a : f32
     linalg.yield %u : f32
   } -> tensor<5x7xf32>
-  %three = linalg.generic {indexing_maps = [#all, #sum], iterator_types = ["parallel", "parallel", "reduction"]}
+  %three = linalg.generic {indexing_maps = [#all, #sum],
+      iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%s : tensor<4x5x7xf32>) outs(%g : tensor<5x7xf32>) {
   ^bb0(%a: f32, %o: f32):
     %u = arith.addf %o, %a : f32

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, inf, sqrt
 
 from tilewright.plan.cost.gemm import Problem, has_unit
@@ -303,6 +304,7 @@ def _ranked(found: Iterable[tuple[Prediction, Shape]]) -> list[tuple[Prediction,
     return sorted(ranked, key=rank)
 
 
+@lru_cache(512)
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     """The shape with the least predicted time; None where the machine has none.
 
@@ -310,6 +312,7 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     Among shapes whose times are within a percent of the least, the one that moves the least from L2, then from shared
     memory, then that with the fewest warps and the smallest ring. Steps are divided (stream-K) where that is faster
     than the best shape with whole tiles, by more than predictions may be wrong: the law leaves out the ends of parts.
+    Equal layers of a network are equal problems, and asked about by several passes: each is decided once.
     """
     every = [(predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)]
     whole = next(iter(_ranked(found for found in every if not found[1].stream_k)), None)

@@ -10,6 +10,7 @@
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/TileToGPU/GridBarrier.h"
 #include "lib/Conversion/TileToGPU/LaunchMeetings.h"
+#include "lib/Conversion/TileToGPU/LaunchedFunction.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -35,18 +36,22 @@ Value getMemory(Value memref) {
   return memref;
 }
 
-/// Puts what a kernel launches in the places of the launches.
+/// Functions that are called, by the launched one that each was made of.
+using CalledFunctions = llvm::MapVector<Operation *, func::FuncOp>;
+
+/// Puts what a kernel launches in the places of the launches, or calls of it.
 class LaunchInliner {
 public:
-  explicit LaunchInliner(gpu::GPUFuncOp function)
-      : function(function), meetings(function), arguments(function),
-        barrier(function) {}
+  LaunchInliner(gpu::GPUFuncOp function, CalledFunctions &called)
+      : function(function), called(called), meetings(function),
+        arguments(function), barrier(function) {}
 
   LogicalResult run() {
     function.walk([&](tile::LaunchOp launch) {
       for (Value output : launch.getOutputs())
         written.insert(getMemory(output));
       launches.push_back(launch);
+      ++times[launch.getKernelAttr().getAttr()];
     });
     function.walk([&](memref::CopyOp copy) {
       written.insert(getMemory(copy.getTarget()));
@@ -95,7 +100,7 @@ private:
     taken[launch] = tasks;
     auto loop = scf::ForOp::create(b, loc, first, tasks, barrier.getBlocks());
     b.setInsertionPointToStart(loop.getBody());
-    cloneBody(b, launch, callee, loop.getInductionVar());
+    doTask(b, launch, callee, loop.getInductionVar());
     // The next task may use the shared memory that this one still reads.
     if (bytes && bytes.getInt() > 0)
       gpu::BarrierOp::create(b, loc);
@@ -175,14 +180,24 @@ private:
     return threads ? threads.getInt() : 0;
   }
 
-  void cloneBody(OpBuilder &b, tile::LaunchOp launch, gpu::GPUFuncOp callee,
-                 Value task) {
-    IRMapping mapping;
+  /// One task: its code, or where others need it, too, a call of it. A network
+  /// of a hundred equal layers would else be a hundred times as much code.
+  void doTask(OpBuilder &b, tile::LaunchOp launch, gpu::GPUFuncOp callee,
+              Value task) {
+    SmallVector<Value> values;
     auto entries = tile::decisions::kParams.get(callee);
     for (auto [argument, entry] : llvm::zip_equal(
              callee.getArguments(), entries.getAsRange<DictionaryAttr>()))
-      mapping.map(argument,
-                  makeArgument(b, launch, entry, task, argument.getType()));
+      values.push_back(
+          makeArgument(b, launch, entry, task, argument.getType()));
+    if (times.lookup(launch.getKernelAttr().getAttr()) > 1) {
+      auto [entry, isNew] = called.try_emplace(callee);
+      if (isNew)
+        entry->second = makeCalled(callee, threadsOf(callee));
+      return callWith(b, launch.getLoc(), entry->second, values);
+    }
+    IRMapping mapping;
+    mapping.map(callee.getArguments(), values);
     for (Operation &op : callee.getBody().front().without_terminator())
       b.clone(op, mapping);
   }
@@ -259,10 +274,13 @@ private:
   }
 
   gpu::GPUFuncOp function;
+  CalledFunctions &called;
   LaunchMeetings meetings;
   SharedArguments arguments;
   GridBarrier barrier;
   SmallVector<tile::LaunchOp> launches;
+  /// Launches of each kernel.
+  DenseMap<StringAttr, int64_t> times;
   SmallVector<memref::CopyOp> copies;
   /// Tasks of the launches that are done.
   DenseMap<Operation *, Value> taken;
@@ -284,8 +302,9 @@ struct InlineLaunches
       if (function->hasAttr(tile::decisions::kCode))
         called.push_back(function);
     });
+    CalledFunctions functions;
     for (gpu::GPUFuncOp caller : callers)
-      if (failed(LaunchInliner(caller).run()))
+      if (failed(LaunchInliner(caller, functions).run()))
         return signalPassFailure();
     for (gpu::GPUFuncOp function : called)
       function.erase();

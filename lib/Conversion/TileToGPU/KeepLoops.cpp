@@ -52,8 +52,8 @@ struct KeepLoops : public tilewright::impl::KeepLoopsBase<KeepLoops> {
     auto keep =
         LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {},
                                       {}, {}, {}, {}, {}, {}, {}, {});
-    getOperation()->walk([&](gpu::GPUFuncOp function) {
-      function.walk([&](scf::ForOp loop) {
+    getOperation()->walk([&](gpu::GPUModuleOp device) {
+      device.walk([&](scf::ForOp loop) {
         if (holdsWarpProduct(loop))
           loop->setAttr("loop_annotation", keep);
       });

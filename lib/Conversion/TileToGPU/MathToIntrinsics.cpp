@@ -230,8 +230,8 @@ struct MathToIntrinsics
   void runOnOperation() override {
     bool rough = fast || Device(getOperation()).getOption("accuracy") == "fast";
     SmallVector<Operation *> ops;
-    getOperation()->walk([&](gpu::GPUFuncOp function) {
-      function.walk([&](Operation *op) {
+    getOperation()->walk([&](gpu::GPUModuleOp device) {
+      device.walk([&](Operation *op) {
         if (isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
             isa<arith::MaxNumFOp, arith::MinNumFOp>(op))
           ops.push_back(op);

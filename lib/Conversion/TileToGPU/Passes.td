@@ -317,9 +317,10 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
     too, between a read of a number and a launch that may write it, and behind a
     number that is written, by one thread. Launches of which none writes what
     another one touches run beside each other: blocks meet behind the last of
-    them, and the first task is that of the block behind those that have one. The
-    launched functions are gone then; shared memory is as much as the one needs
-    that needs most.
+    them, and the first task is that of the block behind those that have one.
+    What a kernel launches in one place is there then, in several ones a function
+    that each of them calls; shared memory is as much as the one needs that needs
+    most.
 
     All must have the same `tile.threads`. `tile.waits` tells the host that the
     blocks wait for each other.
@@ -365,8 +366,9 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
   ];
 }
 

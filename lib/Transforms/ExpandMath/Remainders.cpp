@@ -112,7 +112,7 @@ private:
 void tilewright::expandRemainders(Operation *root) {
   SmallVector<arith::RemFOp> ops;
   root->walk([&](arith::RemFOp op) {
-    if (isa<FloatType>(op.getType()) && op->getParentOfType<gpu::GPUFuncOp>())
+    if (isa<FloatType>(op.getType()) && op->getParentOfType<gpu::GPUModuleOp>())
       ops.push_back(op);
   });
   for (arith::RemFOp op : ops) {

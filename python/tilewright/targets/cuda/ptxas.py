@@ -133,13 +133,15 @@ def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checke
 def resources(text: str) -> dict[str, int]:
     """Return registers of a thread, bytes spilled and bytes of the stack, from what ``ptxas -v`` prints.
 
+    A kernel comes first, then the functions that it calls: its registers are the most of all, spilled are those of any.
+
     >>> resources("0 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads; Used 40 registers")
     {'registers': 40, 'spilled_bytes': 12, 'stack_bytes': 0}
     """
-    used, spills, stack = _USED.search(text), _SPILLS.search(text), _STACK.search(text)
+    used, stack = _USED.search(text), _STACK.search(text)
     return {
         "registers": int(used[1]) if used else 0,
-        "spilled_bytes": int(spills[1]) + int(spills[2]) if spills else 0,
+        "spilled_bytes": sum(int(stored) + int(loaded) for stored, loaded in _SPILLS.findall(text)),
         "stack_bytes": int(stack[1]) if stack else 0,
     }
 

@@ -187,7 +187,7 @@ gpu.module @kernels {
   // CHECK: %[[BLOCKS:.*]] = gpu.grid_dim x
   // CHECK: scf.for {{.*}} iter_args(
   // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
-  // CHECK: memref.store
+  // CHECK: func.call @next_task(
   // CHECK-NEXT: }
   // CHECK-NOT: gpu.barrier
   // CHECK: %[[REST:.*]] = arith.remui %{{.*}}, %[[BLOCKS]]
@@ -195,7 +195,7 @@ gpu.module @kernels {
   // CHECK: %[[TURNED:.*]] = arith.addi %[[BLOCK]], %[[AHEAD]]
   // CHECK: %[[FIRST:.*]] = arith.remui %[[TURNED]], %[[BLOCKS]]
   // CHECK: scf.for %{{.*}} = %[[FIRST]] to
-  // CHECK: memref.store
+  // CHECK: func.call @next_task(
   // CHECK-NEXT: }
   // CHECK-NEXT: gpu.barrier
   // CHECK: scf.yield
@@ -211,17 +211,19 @@ gpu.module @kernels {
       scf.yield %new, %old : !row, !row
     }
     // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
-    // CHECK: memref.store
+    // CHECK: func.call @next_task(
     // CHECK-NEXT: }
     // CHECK-NEXT: gpu.barrier
     // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
-    // CHECK: memref.store
+    // CHECK: func.call @next_task(
     // CHECK-NEXT: }
     // CHECK-NEXT: gpu.return
     tile.launch @next grid(%n) ins(%r#1 : !row) outs(%r#0 : !row)
     tile.launch @next grid(%n) ins(%r#0 : !row) outs(%g : !row)
     gpu.return
   }
+  // CHECK-LABEL: func.func private @next_task(
+  // CHECK: memref.store
   gpu.func @next(%x: !row, %y: !row, %task: index) attributes {tile.code, tile.threads = 64 : i64,
       tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "task"}]} {
     %v = memref.load %x[%task] : !row
@@ -239,9 +241,9 @@ gpu.module @kernels {
 // A loop hands round two views of one buffer: what the second launch reads may be what the first one writes.
 // CHECK-LABEL: gpu.func @layers(
 // CHECK: scf.while
-// CHECK: memref.store
+// CHECK: func.call @next_task(
 // CHECK: llvm.inline_asm
-// CHECK: memref.store
+// CHECK: func.call @next_task(
 // CHECK: llvm.inline_asm
 // CHECK: scf.yield
 gpu.module @kernels {
@@ -265,6 +267,43 @@ gpu.module @kernels {
       tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "task"}]} {
     %v = memref.load %x[%task] : !row
     memref.store %v, %y[%task] : !row
+    gpu.return
+  }
+}
+
+// -----
+
+!part = memref<?x4xf32, strided<[?, 1], offset: ?>, #gpu.address_space<global>>
+
+// What is launched in several places is a function, which is not inlined again: once in the code, however often. Its
+// buffers come as pointers and what their types leave open, so that pointers need no descriptors.
+gpu.module @kernels {
+  // CHECK-LABEL: gpu.func @often(
+  // CHECK-SAME: tile.shared_bytes = 64 : i64
+  // CHECK: scf.for %[[TASK:.*]] = %
+  // CHECK: %[[P:.*]], %[[O:.*]], %[[N:.*]]:2, %[[S:.*]]:2 = memref.extract_strided_metadata
+  // CHECK: func.call @fill_task(%{{.*}}, %[[P]], %[[O]], %[[N]]#0, %[[S]]#0, %{{.*}}, %[[TASK]]) : (f32,
+  // CHECK-SAME: memref<f32, #gpu.address_space<global>>, index, index, index, i32, index) -> ()
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: func.call @fill_task(
+  // CHECK: gpu.return
+  gpu.func @often(%x: !part, %y: !part, %a: f32, %n: index) kernel attributes {tile.threads = 64 : i64} {
+    tile.launch @fill grid(%n) ins(%a : f32) outs(%x : !part)
+    tile.launch @fill grid(%n) ins(%a : f32) outs(%y : !part)
+    gpu.return
+  }
+  // CHECK-LABEL: func.func private @fill_task(
+  // CHECK-SAME: attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]}
+  // CHECK: memref.reinterpret_cast %arg1 to offset: [%arg2], sizes: [%arg3, 4], strides: [%arg4, 1]
+  // CHECK: gpu.thread_id x upper_bound 64
+  // CHECK: memref.store %arg0
+  // CHECK: return
+  gpu.func @fill(%a: f32, %x: !part, %bound: i32, %task: index) attributes {tile.code, tile.shared_bytes = 64 : i64,
+      tile.threads = 64 : i64, tile.params = [{kind = "scalar", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64},
+      {kind = "bound", dim = 0 : i64}, {kind = "task"}]} {
+    %c0 = arith.constant 0 : index
+    %thread = gpu.thread_id x
+    memref.store %a, %x[%thread, %c0] : !part
     gpu.return
   }
 }

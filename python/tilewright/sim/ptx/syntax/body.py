@@ -1,12 +1,14 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The body of a kernel: scopes of registers and labels, instructions, source locations."""
+"""The body of a kernel: scopes of registers and labels, instructions, source locations; functions that it calls."""
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from tilewright.sim.ptx.syntax import types
 from tilewright.sim.ptx.syntax.scanner import Scanner, literal, split
@@ -30,6 +32,7 @@ _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)[^\n]*")
 _GUARD = re.compile(r"@(!?)\s*(%?[\w$]+)\s+(.*)$", re.S)
 _MNEMONIC = re.compile(r"([A-Za-z][\w.:]*)\s*(.*)$", re.S)
 _ADDRESS = re.compile(r"([%\w$]+)\s*(?:\+\s*(-?\s*\d+|-?0[xX][0-9a-fA-F]+)|(-\s*\d+))?\s*$")
+_DEEPEST = 16  # calls of functions by functions
 _MANY = re.compile(r"(%?[\w$]+)<(\d+)>$")
 
 
@@ -58,15 +61,20 @@ class BodyParser:
         self.branches: list[tuple[Instruction, tuple[int, ...]]] = []
         self.source: str | None = None
         self.operands: dict[str, Operand] = {}  # those of the registers that are declared here
+        self.callers: tuple[str, ...] = ()  # functions whose bodies are being read
+        self.passed: dict[str, str] = {}  # variables that parameters of calls are
 
     def parse(self) -> None:
         """Read the body and resolve its labels."""
+        first = len(self.kernel.code)
         while self.scopes:
             if not self.scan.skip():
                 raise self.scan.error(f"the body of {self.kernel.name} is never closed")
             self._item()
         for instruction, path in self.branches:
             self._resolve(instruction, path)
+        if self.callers:
+            self._leave(first)
 
     def _item(self) -> None:
         scan, char = self.scan, self.scan.peek()
@@ -122,7 +130,10 @@ class BodyParser:
     def _call_parameter(self, text: str, start: int) -> None:
         """What a call passes: bytes that belong to the thread."""
         variable = variable_of(self.scan, text.replace(".param", ".local", 1))
-        self.kernel.variables[variable.name] = variable
+        name = f"{variable.name}.{len(self.kernel.variables)}"  # calls have parameters of one name
+        self.kernel.variables[name] = replace(variable, name=name)
+        self.passed[variable.name] = name
+        self.operands.clear()
 
     def _registers(self, text: str, start: int) -> None:
         found = re.match(r"\.reg\s+\.(\w+)\s+(.*)", text)
@@ -152,7 +163,10 @@ class BodyParser:
         if name and guard is None:
             raise self.scan.error(f"predicate {name} is not declared", start)
         args = [self._operand(part, start) for part in operands]
+        op = self._of_call(op, args)
         instruction = Instruction(op, op.split("."), args, guard, self.scan.line(start), self.source, text)
+        if instruction.parts[0] == "call" and self._call(args, start):
+            return
         if instruction.parts[0] in ("bra", "brx"):
             self.branches.append((instruction, self.path))
         self.kernel.code.append(instruction)
@@ -189,7 +203,8 @@ class BodyParser:
         found = _ADDRESS.match(text)
         if not found:
             raise self.scan.error(f"operand '{text}' cannot be read", start)
-        return Symbol(found.group(1), _offset(found))
+        name = found.group(1)
+        return Symbol(self.passed.get(name, name), _offset(found))
 
     def _memory(self, text: str, start: int) -> Memory:
         first, *extra = split(text[1:-1])
@@ -200,6 +215,43 @@ class BodyParser:
         if not isinstance(base, (Register, Symbol, Immediate)):
             raise self.scan.error(f"address '{text}' cannot be read", start)
         return Memory(base, _offset(found), tuple(self._operand(part, start) for part in extra))
+
+    # Calls ------------------------------------------------------------------------------------------------------------
+
+    def _of_call(self, op: str, args: Sequence[Operand]) -> str:
+        """An access to a parameter of a call: to memory of the thread."""
+        first, *rest = op.split(".")
+        if first in ("ld", "st") and rest and rest[0] in ("param", "param::func"):
+            if any(isinstance(arg, Memory) and _is_among(arg.base, self.passed.values()) for arg in args):
+                return ".".join((first, "local", *rest[1:]))
+        return op
+
+    def _call(self, args: Sequence[Operand], start: int) -> bool:
+        """Put a function in the place of its call; whether it has a body here, and no results."""
+        name = args[0].name if args and isinstance(args[0], Symbol) else ""
+        module = self.kernel.module
+        function = module.functions.get(name) if module else None
+        if function is None or len(args) > 2:
+            return False
+        if len(self.callers) == _DEEPEST:
+            raise self.scan.error(f"calls of '{name}' are nested more than {_DEEPEST} times", start)
+        values = args[1].items if len(args) == 2 and isinstance(args[1], Vector) else ()
+        if len(values) != len(function.parameters) or not all(isinstance(value, Symbol) for value in values):
+            raise self.scan.error(f"'{name}' has {len(function.parameters)} parameters, the call others", start)
+        inner = BodyParser(self.scan, self.kernel, self.files)
+        inner.callers = (*self.callers, name)
+        inner.passed = dict(zip(function.parameters, (value.name for value in values), strict=True))  # type: ignore[union-attr]
+        back, self.scan.position = self.scan.position, function.start
+        inner.parse()
+        self.scan.position = back
+        return True
+
+    def _leave(self, first: int) -> None:
+        """A function returns to behind its call: its returns are branches there."""
+        end = len(self.kernel.code)
+        for instruction in self.kernel.code[first:]:
+            if instruction.parts[0] == "ret":
+                instruction.op, instruction.parts, instruction.target = "bra", ["bra"], end
 
     def _resolve(self, instruction: Instruction, path: tuple[int, ...]) -> None:
         name = instruction.args[-1]
@@ -215,6 +267,10 @@ class BodyParser:
                 if (scope, name.name) in table:
                     return table[scope, name.name]
         raise self.scan.error(f"line {instruction.line}: '{instruction.text}' names no label of this kernel")
+
+
+def _is_among(operand: Operand, names: Collection[str]) -> bool:
+    return isinstance(operand, Symbol) and operand.name in names
 
 
 def _offset(found: re.Match[str]) -> int:

@@ -10,13 +10,14 @@ import re
 from tilewright.sim.ptx.syntax import types
 from tilewright.sim.ptx.syntax.body import BodyParser
 from tilewright.sim.ptx.syntax.scanner import Scanner, split
-from tilewright.sim.ptx.syntax.tree import Kernel, Module, Parameter
+from tilewright.sim.ptx.syntax.tree import Function, Kernel, Module, Parameter
 from tilewright.sim.ptx.syntax.variables import variable_of
 
 _WORD = re.compile(r"\.?[\w$%]+")
 _LINE = re.compile(r"[^\n]*")
 _LINKAGE = (".visible", ".extern", ".weak", ".common")
 _PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s*(.*?)([\w$]+)\s*(?:\[\s*(\d*)\s*\])?\s*$", re.S)
+_FUNCTION = re.compile(r"\.func\s*([\w$]+)\s*(?=\()")
 _DIRECTIVE = re.compile(r"\.(\w+)((?:\s*\d+\s*,?)*)")
 
 
@@ -36,6 +37,7 @@ class _ModuleParser:
         self.scan = Scanner(text)
         self.module = Module(text=text)
         self.files: dict[int, str] = {}
+        self.entries: list[tuple[Kernel, int]] = []
 
     def parse(self) -> Module:
         while self.scan.skip():
@@ -46,6 +48,9 @@ class _ModuleParser:
             self._top(found.group(), start)
         if not self.module.version:
             raise self.scan.error("the text has no .version: this is not a PTX file", 0)
+        for kernel, position in self.entries:  # what they call may stand behind them
+            self.scan.position = position
+            BodyParser(self.scan, kernel, self.files).parse()
         return self.module
 
     def _top(self, word: str, start: int) -> None:
@@ -88,15 +93,24 @@ class _ModuleParser:
             raise self.scan.error(f"address size {rest}: the emulator has 64-bit addresses only")
 
     def _function(self, start: int) -> None:
-        """A declaration is harmless until something calls it; `call` is what fails, at its own line."""
+        """What kernels may call: a body without results. Others are harmless until something calls them."""
+        self.scan.position = start
+        found = self.scan.take(_FUNCTION)
+        names = self._parameters() if found else ()
         while self.scan.peek() not in ("{", ";"):
             self.scan.position += 1
             if not self.scan.peek():
                 raise self.scan.error(".func without a body or ';'", start)
-        if self.scan.peek() == "{":
-            self.scan.block()
-        else:
+        if self.scan.peek() == ";":
             self.scan.position += 1
+            return
+        if found:
+            self.module.functions[found.group(1)] = Function(names, self.scan.position + 1)
+        self.scan.block()
+
+    def _parameters(self) -> tuple[str, ...]:
+        """Names of a function's parameters."""
+        return tuple(text.split("[")[0].split()[-1] for text in split(self.scan.block("(", ")")))
 
     def _entry(self) -> None:
         self.scan.skip()
@@ -108,8 +122,10 @@ class _ModuleParser:
         header = self.scan.until("{")
         for name, numbers in _DIRECTIVE.findall(header):
             kernel.directives[name] = [int(number) for number in re.findall(r"\d+", numbers)]
-        BodyParser(self.scan, kernel, self.files).parse()
         self.module.kernels[kernel.name] = kernel
+        self.entries.append((kernel, self.scan.position))
+        self.scan.position -= 1
+        self.scan.block()
 
     def _parameter(self, kernel: Kernel, text: str) -> None:
         found = _PARAMETER.match(" ".join(text.split()))

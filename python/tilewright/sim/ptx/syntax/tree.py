@@ -155,6 +155,14 @@ class Kernel:
     module: Module | None = None
 
 
+@dataclass(frozen=True)
+class Function:
+    """A function that kernels call: names of its parameters, and where its body stands in the text."""
+
+    parameters: tuple[str, ...]
+    start: int
+
+
 @dataclass
 class Module:
     """A PTX file."""
@@ -162,5 +170,6 @@ class Module:
     version: str = ""
     target: str = ""
     kernels: dict[str, Kernel] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     text: str = ""

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -17,6 +19,7 @@ import numpy as np
 from tilewright.cli import arguments
 from tilewright.cli.peer import OnnxRuntime, differences, race
 from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.report import counts
 from tilewright.report.gpu_kernels import predicted_on_gpu
 from tilewright.report.measure import results_for
 
@@ -209,11 +212,19 @@ def _add_explain(commands: Any) -> None:
     arguments.add_model(parser)
     parser.add_argument("-o", "--output", default="report.html", help="the page (default report.html)")
     parser.add_argument("--no-measure", action="store_true", help="do not run the model to time its kernels")
+    parser.add_argument("--each-pass", action="store_true", help="count launches and bytes after each pass, not phase")
+    parser.add_argument("--json", metavar="FILE", help="write launches and bytes after each phase to a file")
     parser.set_defaults(run=_explain)
 
 
 def _explain(options: argparse.Namespace) -> int:
-    model = arguments.open_model(options, all_sizes=True)
+    if options.each_pass and arguments.is_compiled(options.model):
+        raise UserError(f"--each-pass: {options.model} is compiled already; name the model that it was made from")
+    with contextlib.ExitStack() as stack:
+        dumped = stack.enter_context(tempfile.TemporaryDirectory()) if options.each_pass else None
+        model = arguments.open_model(options, all_sizes=True, **({"dump_ir": dumped} if dumped else {}))
     model.explain(options.output, measure=not options.no_measure)
-    print(options.output)
+    if options.json:
+        Path(options.json).write_text(json.dumps(counts.as_json(model), indent=1) + "\n")
+    print("\n".join(filter(None, (counts.as_text(model.report_data()), options.output))))
     return 0

@@ -31,6 +31,7 @@ from tilewright.plan.gpu import (  # noqa: F401
     allow_tf32,
     approximate_exponentials,
     compute_ramps,
+    count_meetings,
     plan_gpu_tiles,
     promote_float8,
     split_k,

@@ -253,18 +253,39 @@ def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
     from tilewright.passes import run_pipeline
 
     if phase.passes:
-        done = run_pipeline(work.module.operation, str(phase), weights=work.weights)
-        entry["passes"] += [[name, seconds] for name, seconds in done.timings]
-        for diagnostic in done.diagnostics:
-            work.remarks.append({"phase": phase.name, **_remark(diagnostic)})
-        for note in done.notes:
-            work.statistics.setdefault(note.kind, []).append(note.values)
+        for part in _parts(work, phase):
+            done = run_pipeline(work.module.operation, str(part), weights=work.weights)
+            entry["passes"] += [[name, seconds] for name, seconds in done.timings]
+            for diagnostic in done.diagnostics:
+                work.remarks.append({"phase": phase.name, **_remark(diagnostic)})
+            for note in done.notes:
+                work.statistics.setdefault(note.kind, []).append(note.values)
+            _count_change(work, entry, part)
     if phase.name == "plan":
         if work.options.symbolic:
             from tilewright.plan.model.mark_host_fallback import loops_of_open_sizes
 
             work.statistics["open_loops"] = loops_of_open_sizes(work.module.operation)
         _compute_weights(work, entry)
+
+
+def _parts(work: Compilation, phase: Phase) -> list[Phase]:
+    """A phase as it is run: as a whole, or one pass at a time where the IR is looked at."""
+    if work.options.dump_ir is None or phase.name == "lower":
+        return [phase]
+    return [replace(phase, passes=(each,)) for each in phase.passes]
+
+
+def _count_change(work: Compilation, entry: dict[str, Any], part: Phase) -> None:
+    """Note what a call costs behind a pass that changed it, where passes are run one at a time."""
+    if work.options.dump_ir is None or len(part.passes) != 1:
+        return
+    from tilewright.compiler import run_counts
+
+    found, known = run_counts.counts(work.module), entry.setdefault("changes", [])
+    last = known[-1][1] if known else next((e["counts"] for e in reversed(work.phases) if "counts" in e), None)
+    if found is not None and not run_counts.alike(found, last):
+        known.append([str(part.passes[0]), found])
 
 
 def _remark(diagnostic: Any) -> dict[str, str]:
@@ -288,7 +309,28 @@ def _compute_weights(work: Compilation, entry: dict[str, Any]) -> None:
     entry["passes"].append(["(compute @init: pack and fold weights)", time.perf_counter() - start])
 
 
+def _count(work: Compilation, entry: dict[str, Any]) -> None:
+    """Add what a call costs as the module stands; code has no launches to count, but meetings."""
+    from tilewright.compiler import loop_predictions, run_counts
+
+    if entry["name"] != "lower":
+        found = run_counts.count(work.module)
+        entry["counts"] = None if found is None else found.as_dict()
+        if entry["name"] == "schedule" and found is not None:
+            work.statistics["run"] = found, loop_predictions.plans_of(work.module)
+        return
+    meetings = work.statistics.get("meetings", {})
+    before = next((e["counts"] for e in reversed(work.phases) if e.get("counts")), None)
+    entry["counts"] = run_counts.met(before, meetings)
+    if "run" in work.statistics and work.target.device is not None:
+        run, plans = work.statistics["run"]
+        kernels = work.statistics.setdefault("kernels", {})
+        for name, plan in loop_predictions.held_plans(run, plans, meetings, work.target.device).items():
+            kernels[name] = {"launches": before["holders"][name] if before else 1, "tasks": None, "plan": plan}
+
+
 def _record(work: Compilation, entry: dict[str, Any]) -> None:
+    _count(work, entry)
     text = str(work.module)
     entry["ir_bytes"] = len(text)
     entry["ir"] = text if len(text) <= _REPORT_IR else text[:_REPORT_IR].rpartition("\n")[0]

@@ -18,6 +18,7 @@ from tilewright.ir.constants import integer_constant, trip_count
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
+from tilewright.plan.gpu.count_meetings import ATTRIBUTE as MEETINGS
 
 if TYPE_CHECKING:
     from tilewright.devices import Device
@@ -29,7 +30,7 @@ _COUNTED = ("arith.", "math.", "tile.reduce", "tile.scan")
 
 def observe(found: dict[str, Any], phase: str, module: Any, device: Device | None = None) -> None:
     """Add to `found` what the module shows after a phase. Never fails a compilation: what is unknown is left out."""
-    look = {"plan": _groups, "tile": _kernels, "schedule": _variants, "lower": _scratch}.get(phase)
+    look = {"plan": _groups, "tile": _kernels, "schedule": _variants, "lower": _lowered}.get(phase)
     if look is not None:
         look(found, module)
     if phase == "tile" and device is not None:
@@ -53,9 +54,14 @@ def _walk(op: Any):
                 yield from _walk(child)
 
 
-def _location(op: Any) -> str:
+def location_of(op: Any) -> str:
+    """The name of a model's node, or file and line of a program."""
     text = str(op.operation.location)
-    return text.split('"')[1] if text.count('"') >= 2 else ""
+    if text.count('"') < 2:
+        return ""
+    name, place = text.split('"')[1:3]
+    line = re.match(r":([1-9]\d*):\d+", place)
+    return f"{name}:{line[1]}" if line else name
 
 
 # Groups -------------------------------------------------------------------------------------------------------------
@@ -79,7 +85,15 @@ def _makers(value: Any, makers: dict[Any, int], seen: set[Any]) -> set[int]:
     if value in seen or not hasattr(value.owner, "name"):  # a block's argument
         return set()
     seen.add(value)
-    return set().union(*(_makers(operand, makers, seen) for operand in value.owner.operands))
+    owner = value.owner.operation
+    behind = list(owner.operands)
+    if owner.name.startswith("scf."):  # what a loop or a branch gives is made in it
+        behind += [v for region in owner.regions for block in region.blocks for v in _last(block).operands]
+    return set().union(*(_makers(operand, makers, seen) for operand in behind))
+
+
+def _last(block: Any) -> Any:
+    return list(block.operations)[-1].operation
 
 
 def _outermost(op: Any):
@@ -97,7 +111,7 @@ def _group(group: Any) -> dict[str, Any]:
     members = [op for op in _walk(group) if _name(op) not in ("tile.yield", "linalg.yield")]
     inner = [op for op in members if _name(op).startswith(("linalg.", "tile.group"))]
     return {
-        "name": _text(group, decisions.KERNEL) or _location(group),
+        "name": _text(group, decisions.KERNEL) or location_of(group),
         "level": _text(group, "level"),
         "results": [str(result.type) for result in group.operation.results],
         "ops": [_member(op, group) for op in inner],
@@ -157,7 +171,7 @@ def _member(op: Any, group: Any) -> dict[str, Any]:
     return {
         "op": _name(op),
         "depth": _depth(op, group),
-        "location": _location(op),
+        "location": location_of(op),
         "results": results,
         "body": " ".join(body[:12]),
         "decisions": "; ".join(f"{name} = {value}" for name, value in decided.items()),
@@ -268,7 +282,7 @@ def _add_launch(
         },
     )
     entry["launches"] += trips
-    name = _location(op)
+    name = location_of(op)
     if name and name not in entry["locations"] and len(entry["locations"]) < 20:
         entry["locations"].append(name)
     return entry
@@ -346,6 +360,16 @@ def _bytes(kind: str) -> int:
     for size in sizes:
         count *= size
     return count
+
+
+def _lowered(found: dict[str, Any], module: Any) -> None:
+    _scratch(found, module)
+    device = next((op for op in module.body.operations if _name(op) == "gpu.module"), None)
+    if device is not None:
+        kernels = [view.operation for view in device.operation.regions[0].blocks[0].operations]
+        found["meetings"] = {
+            symbol_of(op): op.attributes[MEETINGS].value for op in kernels if MEETINGS in op.attributes
+        }
 
 
 def _scratch(found: dict[str, Any], module: Any) -> None:

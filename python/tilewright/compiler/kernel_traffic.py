@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 from tilewright.core.dtypes import NAMES, item_bytes, name_of_mlir
@@ -33,6 +34,7 @@ class Access:
     memory: Any
     bytes: int
     loops: frozenset[int]
+    stores: bool = False
 
 
 @dataclass
@@ -90,22 +92,22 @@ class _Reader:
         if op.name in _TILES:
             memory, *offsets = list(op.operands)[_TILES[op.name] :]
             tile = op.results[0] if op.name == "tile.load" else op.operands[0]
-            yield self._access(memory, tile.type, offsets)
+            yield self._access(memory, tile.type, offsets, op.name == "tile.store")
         elif op.name in _SCALARS:
             memory, *offsets = list(op.operands)[_SCALARS[op.name] :]
-            yield self._access(memory, ir.MemRefType(memory.type).element_type, offsets)
+            yield self._access(memory, ir.MemRefType(memory.type).element_type, offsets, op.name == "memref.store")
         elif op.name in _COPIES:
-            for value in list(op.operands)[:2]:
+            for i, value in enumerate(list(op.operands)[:2]):
                 if isinstance(value.type, ir.MemRefType):
-                    yield self._access(value, value.type, [])
+                    yield self._access(value, value.type, [], i == 1)
 
-    def _access(self, memory: Any, moved: Any, offsets: Sequence[Any]) -> Access:
+    def _access(self, memory: Any, moved: Any, offsets: Sequence[Any], stores: bool) -> Access:
         loops: frozenset[int] = frozenset().union(*(self._loops(value) for value in offsets))
         while not isinstance(memory.owner, ir.Block) and memory.owner.name in _VIEWS:
             loops |= frozenset().union(*(self._loops(value) for value in list(memory.owner.operands)[1:]))
             memory = memory.owner.operands[0]
         self.sizes.setdefault(memory, type_bytes(memory.type))
-        return Access(memory, type_bytes(moved), loops)
+        return Access(memory, type_bytes(moved), loops, stores)
 
     def _loops(self, value: Any) -> frozenset[int]:
         """The loops that a value changes with."""
@@ -188,3 +190,31 @@ def kernel_traffic(kernel: Any, grid: Sequence[int | None], caches: Sequence[tup
         name: _Counter(reader.sizes, capacity).traffic(reader.root)
         for (name, _), capacity in zip(caches, above, strict=False)
     }
+
+
+def touched_bytes(kernel: Any, grid: Sequence[int | None]) -> tuple[int, int]:
+    """Bytes that one launch reads and writes, each once, of what is not its own: memory that it allocates is not.
+
+    Args:
+        kernel: a `tile.kernel`.
+        grid: its bounds; None where one is not known, which counts as 1.
+    """
+    reader = _Reader(kernel, grid)
+    moved = {False: {}, True: {}}
+    for access, times in _spread(reader.root):
+        if isinstance(access.memory.owner, ir.Block):
+            found = moved[access.stores]
+            found[access.memory] = found.get(access.memory, 0) + access.bytes * times
+    read, written = (
+        sum(min(bytes_, max(reader.sizes[memory], 1)) for memory, bytes_ in found.items()) for found in moved.values()
+    )
+    return read, written
+
+
+def _spread(loop: Loop, outer: tuple[Loop, ...] = ()) -> Iterator[tuple[Access, int]]:
+    """All accesses, and how many places each has: trips of the loops that they change with."""
+    around = (*outer, loop)
+    for access in loop.accesses:
+        yield access, prod(each.trips for each in around if each.number in access.loops)
+    for inner in loop.inner:
+        yield from _spread(inner, around)

@@ -136,6 +136,8 @@ class Models:
 
     def _key(self, options: CompileOptions) -> str:
         parts = (self.target.name, self.target.code_key(), options.code_key(), _data_id(options.calibration))
+        if options.dump_ir is not None:  # the same code, and a report that tells of each pass
+            parts += ("dumped",)
         return cache.digest(self.source.content_id, *parts, cache.compiler_id())
 
     def _build(self, options: CompileOptions, key: str) -> Any:

@@ -38,6 +38,7 @@ _TO_THREADS = (
     PassSpec("convert-tile-to-gpu", "tiles become registers, moves and instructions"),
     PassSpec("tile-scope-barriers", "computing warps do not wait for one that moves data"),
     PassSpec("tile-inline-launches", "what a kernel launches, its own blocks do, and meet behind it"),
+    PassSpec("tile-count-meetings", "for the report, as long as loops have bounds"),
 )
 
 _NUMBERS = (

@@ -36,7 +36,8 @@ _NOTE = (
     "model that chose the tiles, from the device's description alone, and what bounds it. Tiles: rows, columns and "
     "depth of a CTA's product, and the runner-up with its time. Occupancy: CTAs that a multiprocessor holds at a time. "
     "Roofline: the least time, products at the peak of their type or every tensor once at the bandwidth of memory. "
-    "Lost: the time (measured, else predicted) less the roofline; what is furthest from its limit comes first."
+    "Lost: the time (measured, else predicted) less the roofline; what is furthest from its limit comes first. "
+    "A kernel that holds loops is predicted as its steps, the barriers between them and one launch."
 )
 
 
@@ -80,7 +81,10 @@ def gpu_section(
 
 
 def _told(lines: list[_Line], measured: Measurement | None) -> str:
-    whole = seconds(sum(line.predicted or 0.0 for line in lines))
+    known = [line.predicted for line in lines if line.predicted is not None]
+    whole = seconds(sum(known)) if known else "nothing"
+    if known and len(known) < len(lines):
+        whole += f" (of {len(known)} kernels)"
     if measured is None:
         return f"Predicted in all: {whole}. Nothing was measured: times are a GPU's, or absent."
     spent = seconds(sum(line.spent or 0.0 for line in lines))

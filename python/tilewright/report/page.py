@@ -9,6 +9,7 @@ import datetime
 from typing import Any
 
 from tilewright.report import ir_text
+from tilewright.report.counts import counts_section
 from tilewright.report.gpu_kernels import predicted_on_gpu
 from tilewright.report.html import Raw, bar, details, esc, join, quantity, seconds, section, table, tag
 from tilewright.report.kernels import kernel_colors, kernel_section
@@ -31,6 +32,7 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
     parts = [
         _head(model, report, name, measured),
         kernel_section(model, report, measured),
+        counts_section(report),
         sparsity_section(report),
         _groups(model, report, measured),
         _phases(report),

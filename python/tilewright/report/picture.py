@@ -15,7 +15,7 @@ from tilewright.report.style import GREY
 
 _MOST_GROUPS = 400
 _MOST_LINES = 9
-_CHARACTER = 6.1  # width of one at 11 px
+_CHARACTER = 6.7  # width of one at 11 px
 _LINE, _GAP_X, _GAP_Y, _PAD = 15, 22, 34, 8
 
 

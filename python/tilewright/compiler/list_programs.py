@@ -37,14 +37,17 @@ def traced(program: Function, shapes: Mapping[str, Any] | None) -> Traced:
     Raises:
         UserError: a length is missing or wrong, or the program cannot be traced.
     """
+    from tilewright.fractal.function import in_python
+
     for name, kind in program.inputs(shapes):
         unknown = [n for n in getattr(kind, "lengths", ()) if not isinstance(n, int)]
         if not unknown:
             continue
-        wanted = ", ".join(_wanted(n) for n in kind.lengths)
+        wanted = ", ".join(_wanted(n) for n in kind.lengths) + "," * (len(kind.lengths) == 1)
         raise UserError(
-            f"the lengths of {name} are not known: a program of lists is compiled for given ones, and for the largest "
-            f'where lists have lengths of their own; say shapes={{"{name}": ({wanted})}}'
+            f"the lengths of {in_python(name)} are not known: a program of lists is compiled for given ones, and for "
+            f'the largest where lists have lengths of their own; say shapes={{"{name}": ({wanted})}}, as in '
+            f'{{"{name}": ({wanted.replace("...", "64")})}}'
         )
     return program.trace(shapes, flat=True)
 

@@ -98,7 +98,7 @@ class Function:
             if not isinstance(value, tuple) or len(value) != len(kinds):
                 raise wrong(self.name, f"{what} is declared as a tuple of {len(kinds)}, found {_found(value)}")
             pairs = enumerate(zip(kinds, value, strict=True))
-            return tuple(self._taken(f"{what}.{i}", inner, part) for i, (inner, part) in pairs)
+            return tuple(self._taken(f"{what}[{i}]", inner, part) for i, (inner, part) in pairs)
         try:
             taken = _TAKEN[type(kind)](kind, value)
         except UserError as error:
@@ -156,7 +156,11 @@ class Function:
                 )
         if given:
             known = ", ".join(name for name, kind in inputs if isinstance(kind, ListType)) or "none"
-            raise wrong(f"{self.name}.trace", f"lengths= names {', '.join(given)}; lists among the parameters: {known}")
+            raise wrong(
+                f"{self.name}.trace",
+                f"lengths are given for {', '.join(given)}, but no list is called so; lists among the parameters: "
+                f"{known}",
+            )
         return shapes, inputs
 
     def explain(self, lengths: Lengths | None = None) -> str:
@@ -187,7 +191,17 @@ class Function:
                 return ragged.add(name, listed, inputs)
             inputs.append((name, listed))
             return None
-        parts = [self._declared(f"{name}.{i}", part, given, inputs) for i, part in enumerate(get_args(kind))]
+        kinds = get_args(kind)
+        if name in given:
+            lengths = given.pop(name)
+            if not isinstance(lengths, tuple | list) or len(lengths) != len(kinds):
+                raise wrong(
+                    f"{self.name}.trace",
+                    f"lengths of {name} are {lengths!r}, but it is a tuple of {len(kinds)}: say lengths of each of "
+                    f"its parts, None for a tensor: {{{name!r}: {_example_of(kind)}}}",
+                )
+            given |= {f"{name}.{i}": part for i, part in enumerate(lengths) if part is not None}
+        parts = [self._declared(f"{name}.{i}", part, given, inputs) for i, part in enumerate(kinds)]
         return tuple, tuple(parts)
 
     def _lengths(self, name: str, kind: Array, given: Any) -> tuple[Size, ...]:
@@ -198,18 +212,35 @@ class Function:
         if len(found) > kind.depth or len(sizes) < len(found):
             raise wrong(
                 f"{self.name}.trace",
-                f"lengths of {name} are {given!r}, but it has {kind.depth} levels: for each a number, None or, but for "
-                'the outermost, "ragged" or ("ragged", 64), where lists have lengths of their own of at most 64',
+                f"lengths of {in_python(name)} are {given!r}, but it has {kind.depth} levels: for each a number, None "
+                'or, but for the outermost, "ragged" or ("ragged", 64), where lists have lengths of their own of at '
+                f"most 64; write {{{name!r}: {_example_of(kind)}}}",
             )
         if ragged.is_bounded(sizes) and most_in(sizes) is None:
             raise wrong(
                 f"{self.name}.trace",
-                f"lengths of {name} are {given!r}: where lists of one level are ragged up to a length, say a length of "
-                'each level, a number or ("ragged", 64)',
+                f"lengths of {in_python(name)} are {given!r}: where lists of one level are ragged up to a length, say "
+                'a length of each level, a number or ("ragged", 64)',
             )
         if ragged.is_bounded(sizes):  # one behind the other: offsets say where each list ends, of any level
             sizes = (sizes[0], *(Own(size) if isinstance(size, int) else size for size in sizes[1:]))
         return sizes
+
+
+def in_python(name: str) -> str:
+    """How a program names an input: `p[0]` for `p.0`, a part of the tuple `p`."""
+    first, *parts = name.split(".")
+    return first + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in parts)
+
+
+def _example_of(kind: Any) -> str:
+    """Lengths that would do for lists of an annotation, as they are written."""
+    if isinstance(kind, Array):
+        levels = ["16", *['("ragged", 64)'] * (kind.depth - 1)]
+        return f"({', '.join(levels)}{',' * (len(levels) == 1)})"
+    if isinstance(kind, TreeType):
+        return "(127, 7)"
+    return "None" if isinstance(kind, Tensor) else f"({', '.join(map(_example_of, get_args(kind)))})"
 
 
 def _size(given: Any, level: int) -> Size | None:

@@ -15,6 +15,7 @@ from tilewright.core.errors import UserError
 from tilewright.runtime.interop import Export
 from tilewright.runtime.interop import to_numpy as import_array
 from tilewright.runtime.manifest import TensorSpec
+from tilewright.runtime.spreading import Inputs
 
 
 class Slot:
@@ -38,6 +39,7 @@ class Signature:
         self.outputs = tuple(Slot(spec) for spec in outputs)
         self.output_names = tuple(slot.name for slot in self.outputs)
         self._positions = {slot.name: i for i, slot in enumerate(self.inputs)}
+        self._several = Inputs([s.name for s in inputs], [s.shape for s in inputs], [s.dtype for s in self.inputs])
         self._expected = ", ".join(map(str, inputs)) or "none"
 
     def bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
@@ -46,8 +48,8 @@ class Signature:
         Raises:
             UserError: too many, unknown, given twice, or missing.
         """
-        if any(hasattr(value, "model_inputs") for value in (*args, *named.values())):
-            args, named = self._spread(args, named)
+        if any(isinstance(v, list | tuple) or hasattr(v, "model_inputs") for v in (*args, *named.values())):
+            args, named = self._several.spread(args, named)
         if len(args) > len(self.inputs):
             raise UserError(f"the model takes {len(self.inputs)} inputs, got {len(args)}; they are {self._expected}")
         values: list[Any] = [*args, *[None] * (len(self.inputs) - len(args))]
@@ -62,29 +64,6 @@ class Signature:
         if missing:
             raise UserError(f"missing input {', '.join(missing)}; the inputs are {self._expected}")
         return values
-
-    def _spread(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Each value that stands for several inputs (a tree: `x`, `x.children`, ...) as what it is for each of them."""
-        positional: list[Any] = []
-        for value in args:
-            if hasattr(value, "model_inputs") and len(positional) < len(self.inputs):
-                name = self.inputs[len(positional)].name
-                positional += value.model_inputs(name, self._parts(name))
-            else:
-                positional.append(value)
-        spread: dict[str, Any] = {}
-        for name, value in named.items():
-            if hasattr(value, "model_inputs"):
-                parts = self._parts(name)
-                spread |= zip(parts, value.model_inputs(name, parts), strict=True)
-            else:
-                spread[name] = value
-        return positional, spread
-
-    def _parts(self, name: str) -> dict[str, tuple[int, ...]]:
-        """Shapes of an input and of those that belong to it, by name."""
-        slots = (slot for slot in self.inputs if slot.name == name or slot.name.startswith(f"{name}."))
-        return {slot.name: tuple(slot.shape) for slot in slots}
 
     def convert(self, slot: Slot, value: Any) -> tuple[np.ndarray, Export | None]:
         """Return one input as a C-contiguous, aligned array, and how to make its kind from a result.

@@ -81,6 +81,17 @@ def test_tuples_as_parameters():
     assert [spec.name for spec in program.trace().inputs] == ["pair.0", "pair.1.0", "pair.1.1"]
 
 
+@ft.function
+def of_a_tuple(pair: tuple[ft.Array[2, (2,)], ft.Tensor[2]]):
+    return ft.map(lambda xs: ft.map(lambda x: x * pair[1], xs), pair[0])
+
+
+def test_lengths_of_the_parts_of_a_tuple():
+    given, named = of_a_tuple.trace({"pair": ((3, 4), None)}), of_a_tuple.trace({"pair.0": (3, 4)})
+    assert given.module_text == named.module_text
+    assert "!fractal.array<[3, 4] of tensor<2xf32>>" in given.module_text
+
+
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: scaled(XS), "scaled: xss is lists [5] of f32[2]; declared are 2 levels of lists of a tensor f32[2]"),
     (lambda: scaled(values(3, 2)), "scaled: xss: an array (3, 2) has 2 dimensions"),
@@ -96,7 +107,10 @@ def test_tuples_as_parameters():
     (lambda: scaled.trace({"xss": (3, 4, 5)}), "lengths of xss are (3, 4, 5), but it has 2 levels"),
     (lambda: scaled.trace({"xss": ("ragged", 2)}), "lengths of xss"),
     (lambda: scaled.trace({"xss": (-1, 2)}), "lengths of xss"),
-    (lambda: scaled.trace({"ys": 3}), "scaled.trace: lengths= names ys; lists among the parameters: xss"),
+    (lambda: scaled.trace({"ys": 3}), "lengths are given for ys, but no list is called so; lists"),
+    (lambda: of_a_tuple.trace({"pair": (3,)}), "lengths of pair are (3,), but it is a tuple of 2: say lengths of each"),
+    (lambda: of_a_tuple.trace({"pair": ((3, -4), None)}), "write {'pair.0': (16, (\"ragged\", 64))}"),
+    (lambda: of_a_tuple.trace({"pair": (("ragged", 3), None)}), "lengths of pair[0] are ('ragged', 3), but it has"),
     (lambda: ft.trace(lambda x: x), "annotate x with ft.Array or ft.Tensor"),
     (lambda: ft.Array[2], "expected ft.Array[depth, leaf shape]"),
     (lambda: ft.Array[0, (2,)], "expected ft.Array[depth, leaf shape]"),

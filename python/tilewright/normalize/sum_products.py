@@ -135,8 +135,9 @@ def _is_product(op: ir.Operation, add: str) -> bool:
     names = [name for name in _names(op) if name not in _WIDEN]
     block = body(op)
     *_, last, end = block.operations
+    accumulator = block.arguments[2]
     return names == [_SUMS[add], add, "linalg.yield"] and (
-        block.arguments[2] in list(last.operands) and end.operands[0] == last.results[0]
+        accumulator in list(last.operands) and len(list(uses(accumulator))) == 1 and end.operands[0] == last.results[0]
     )
 
 

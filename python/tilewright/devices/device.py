@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import UserError
+from tilewright.devices.mesh import Mesh
 from tilewright.devices.rates import first_rate, limits_of_kind, rates_of_kind, unknown_rate
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Device:
         limits: (name, value) pairs, e.g. ``threads``: how many may run.
         rates: (name, number) pairs that the performance model takes, see ``devices/README.md``.
         source: where the numbers come from: ``detected``, ``estimated``, ``measured`` or a document.
+        mesh: the grid of its cores (kind ``mesh``).
     """
 
     name: str
@@ -107,6 +109,7 @@ class Device:
     limits: tuple[tuple[str, int], ...] = ()
     source: str = ""
     rates: tuple[tuple[str, float], ...] = ()
+    mesh: Mesh | None = None
 
     def level(self, name: str) -> Level:
         """Return the level of that name.
@@ -173,6 +176,7 @@ class Device:
             "units": units,
             "limits": dict(self.limits),
             "rates": dict(self.rates),
+            "mesh": self.mesh.to_dict() if self.mesh else {},
         }
         return {name: value for name, value in values.items() if value not in ("", [], {})}
 
@@ -190,8 +194,10 @@ class Device:
             peak = tuple(sorted((name, float(value)) for name, value in units.pop("peak", {}).items()))
             usual = limits_of_kind(rest.get("kind", ""))
             limits = {name: value for name, value in rest.pop("limits", {}).items() if usual.get(name) != value}
+            mesh = Mesh.from_dict(rest.pop("mesh")) if "mesh" in rest else None
             made = Device(
                 levels=levels,
+                mesh=mesh,
                 units=Units(peak=peak, **units),
                 features=tuple(rest.pop("features", ())),
                 limits=tuple(sorted(limits.items())),

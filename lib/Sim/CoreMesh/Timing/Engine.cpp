@@ -1,0 +1,188 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Sim/CoreMesh/Timing/Engine.h"
+#include "lib/Sim/CoreMesh/Timing/Ops.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace twmesh::timing;
+
+Engine::Engine(const Config &config, const Program &program)
+    : config(config), program(program), layout_(config, program),
+      rows_(config.width, config.share),
+      nobody(layout_.intern(std::vector<char>(config.width, 0))),
+      now(config.height, rows_.constant(Cell())), tokens(program.tokens),
+      sendFree(program.routes.size()), recvFree(program.routes.size()),
+      queues(program.routes.size()) {}
+
+void Engine::run() {
+  runBody(program.body);
+  finish();
+}
+
+void Engine::runBody(const std::vector<int> &body) {
+  for (int number : body) {
+    const Instruction &instruction = program.instructions[number];
+    switch (instruction.op) {
+    case Op::Compute:
+      compute(instruction);
+      break;
+    case Op::Send:
+      send(instruction);
+      break;
+    case Op::Recv:
+    case Op::Relay:
+      post(instruction);
+      break;
+    case Op::Wait:
+      wait(instruction);
+      break;
+    case Op::Loop:
+      runLoop(instruction);
+      break;
+    }
+  }
+}
+
+void Engine::compute(const Instruction &instruction) {
+  const Masks &masks = layout_.masks(instruction, loops);
+  int64_t ticks = instruction.ticks;
+  for (int64_t y = 0; y < config.height && ticks; ++y) {
+    const Mask *mask = masks[y];
+    if (mask->all())
+      now[y] = now[y].shifted({ticks, ticks, 0, 0});
+    else if (mask->count)
+      rows_.apply({OpCompute, word(mask), uint64_t(ticks)}, {&now[y]},
+                  {&now[y]}, [&](const Cell *const *in, Cell *const *out) {
+                    for (size_t x = 0; x < rows_.width; ++x)
+                      out[0][x] = mask->on[x]
+                                      ? in[0][x] + Cell{ticks, ticks, 0, 0}
+                                      : in[0][x];
+                  });
+  }
+}
+
+void Engine::wait(const Instruction &instruction) {
+  checkPosted(instruction.tokens);
+  int64_t ticks = instruction.ticks;
+  bool always = instruction.tokens.empty();
+  std::vector<const Row *> in;
+  for (int64_t y = 0; y < config.height; ++y) {
+    in.assign(1, &now[y]);
+    for (int64_t token : instruction.tokens)
+      if (!tokens[token].empty() && !tokens[token][y].none())
+        in.push_back(&tokens[token][y]);
+    if (in.size() == 1 && !(always && ticks))
+      continue;
+    rows_.apply({OpWait, uint64_t(ticks), always}, in, {&now[y]},
+                [&](const Cell *const *rows, Cell *const *out) {
+                  for (size_t x = 0; x < rows_.width; ++x) {
+                    Cell latest = rows[0][x];
+                    bool waits = always;
+                    for (size_t one = 1; one < in.size(); ++one) {
+                      waits |= happens(rows[one][x]);
+                      latest = later(latest, rows[one][x]);
+                    }
+                    out[0][x] =
+                        waits ? latest + Cell{ticks, 0, ticks, 0} : latest;
+                  }
+                });
+  }
+  for (int64_t token : instruction.tokens)
+    tokens[token].clear();
+  if (config.sync == Sync::Lockstep)
+    align();
+  // Engines that are free by now delay nothing any longer.
+  for (auto *engines : {&sendFree, &recvFree})
+    for (Clocks &clocks : *engines) {
+      bool busy = false;
+      for (int64_t y = 0; y < config.height && !clocks.empty(); ++y) {
+        if (clocks[y].none())
+          continue;
+        rows_.apply({OpPrune}, {&now[y], &clocks[y]}, {&clocks[y]},
+                    [&](const Cell *const *rows, Cell *const *out) {
+                      for (size_t x = 0; x < rows_.width; ++x)
+                        if (rows[1][x].time > rows[0][x].time)
+                          out[0][x] = rows[1][x];
+                    });
+        busy |= !clocks[y].none();
+      }
+      if (!busy)
+        clocks.clear();
+    }
+}
+
+/// All cores wait for the last: a row's base is its latest.
+void Engine::align() { now.assign(config.height, rows_.constant(latest())); }
+
+Cell Engine::latest() const {
+  Cell latest = nothing();
+  for (const Row &row : now)
+    if (!row.none())
+      latest = later(latest, row.base);
+  return latest;
+}
+
+/// Fails where a receive that is waited for has not got its message, or a
+/// sender waits in vain for a receiver.
+void Engine::checkPosted(const std::vector<int64_t> &waited) {
+  auto fail = [](const std::string &what, const Instruction &instruction) {
+    throw std::runtime_error(
+        what + " at instruction " + std::to_string(instruction.number) +
+        " of the program, counted as they stand: the program never gets past "
+        "this wait, or its receivers run ahead of their senders; put a send "
+        "before the wait that needs it");
+  };
+  auto isWaited = [&](int token) {
+    return std::count(waited.begin(), waited.end(), token) > 0;
+  };
+  for (const Posted &one : posted) {
+    if (!isWaited(one.instruction->token))
+      continue;
+    const Masks &masks = layout_.masks(*one.instruction, one.loops);
+    for (int64_t y = 0; y < config.height; ++y)
+      for (int64_t x = 0; x < config.width; ++x)
+        if (masks[y]->on[x])
+          fail(nameOf(y, x) +
+                   " or one behind waits for a message that is not "
+                   "sent before, on route " +
+                   std::to_string(one.instruction->incoming) +
+                   ", which it receives from",
+               *one.instruction);
+  }
+  if (config.sync != Sync::Rendezvous)
+    return;
+  for (const std::deque<Event> &queue : queues)
+    for (const Event &event : queue)
+      for (int64_t y = 0; y < config.height && isWaited(event.token); ++y)
+        if (!event.first[y].none())
+          throw std::runtime_error(
+              "deadlock: a core waits until its message on route " +
+              std::to_string(event.route) +
+              " is taken, and a receiver in row " + std::to_string(y) +
+              " has not come to its receive; under "
+              "rendezvous a receive must be started before the wait for its "
+              "send");
+}
+
+void Engine::finish() {
+  std::vector<int64_t> all(tokens.size());
+  for (size_t token = 0; token < all.size(); ++token)
+    all[token] = token;
+  checkPosted(all);
+  for (auto *clocksOf : {&tokens, &sendFree, &recvFree})
+    for (const Clocks &clocks : *clocksOf)
+      for (int64_t y = 0; y < config.height && !clocks.empty(); ++y)
+        rows_.apply({OpLater}, {&now[y], &clocks[y]}, {&now[y]},
+                    [&](const Cell *const *in, Cell *const *out) {
+                      for (size_t x = 0; x < rows_.width; ++x)
+                        out[0][x] = later(in[0][x], in[1][x]);
+                    });
+}

@@ -1,0 +1,140 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a program on the clocks of all cores.
+//
+// Each instruction is taken in the order of the program for all cores at once.
+// A core has a clock, and one for each route that it sends on or receives
+// from: those engines run beside it. A receive whose message has not been sent
+// yet is posted, and done when it is; what a wait waits for must be done.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TILEWRIGHT_LIB_SIM_COREMESH_TIMING_ENGINE_H
+#define TILEWRIGHT_LIB_SIM_COREMESH_TIMING_ENGINE_H
+
+#include "lib/Sim/CoreMesh/Timing/Paths.h"
+#include "lib/Sim/CoreMesh/Timing/Rows.h"
+
+#include <deque>
+
+namespace twmesh::timing {
+
+/// A row of clocks for each row of cores; empty: of nothing that happens.
+using Clocks = std::vector<Row>;
+
+/// Messages of one execution of an instruction that have not been received.
+struct Event {
+  Paths *paths;
+  int token, route;
+  int64_t ticks;
+  /// When the first and the last of each message arrive, by who receives it;
+  /// without `last`: one per tick of the link.
+  Clocks first, last;
+};
+
+/// A receive or relay, with the clocks of the cores that started it.
+struct Posted {
+  const Instruction *instruction;
+  Ints loops;
+  Clocks now;
+};
+
+class Engine {
+public:
+  Engine(const Config &config, const Program &program);
+
+  void run();
+
+  /// When each core is done.
+  const Clocks &ends() const { return now; }
+  Cell latest() const;
+  Layout &layout() { return layout_; }
+  const Rows &rows() const { return rows_; }
+  bool extrapolated = false;
+
+private:
+  /// What of a posted receive an event serves.
+  struct Part {
+    Event *event;
+    Clocks taken, takenLast, rest, restLast;
+  };
+  struct Snapshot {
+    uint64_t hash;
+    std::vector<Row> rows;
+    std::vector<const void *> tags;
+    std::vector<int64_t> traffic;
+  };
+
+  void runBody(const std::vector<int> &body);
+  void runLoop(const Instruction &loop);
+  bool depends(const std::vector<int> &body, int dim) const;
+  Snapshot snapshot();
+  bool repeats(const Snapshot &before, const Snapshot &after,
+               Cell &shift) const;
+  void leap(const Snapshot &before, const Cell &shift, int64_t times);
+  template <typename Visit> void visit(const Visit &visit);
+
+  void compute(const Instruction &instruction);
+  void send(const Instruction &instruction);
+  void share(const Instruction &instruction, Event &event, const Clocks &start);
+  void shareColumns(const Instruction &instruction, Event &event,
+                    const Clocks &start, Clocks &sent);
+  void wait(const Instruction &instruction);
+  void checkPosted(const std::vector<int64_t> &tokens);
+  void align();
+  void finish();
+
+  void post(const Instruction &instruction);
+  void retry();
+  bool resolve(const Posted &posted);
+  bool recv(const Posted &posted);
+  bool relay(const Posted &posted);
+  bool collect(const Posted &posted, bool all, std::vector<Part> &parts);
+  bool takeFrom(const Posted &posted, Event &event, Masks &wanted, Part &part);
+  void commit(std::vector<Part> &parts, int route);
+  void feedBack(const Instruction &instruction, const Part &part,
+                const Clocks &begins);
+  std::vector<int64_t> rowOrder(const Masks &masks, const Paths &paths) const;
+  const Ints &chainOrder(const Mask *mask, const Line *line);
+  void relayRow(const Posted &posted, int64_t y, const Row &taken,
+                const Row &takenLast, const Line *chain, Row &start,
+                Row &missing);
+  void deliver(Event &event, const Clocks &start, const Masks *relaying,
+               const Clocks *taken);
+  Row arrivals(const Event &event, const Clocks &start, int64_t y);
+
+  Row &at(Clocks &clocks, int64_t y) {
+    if (clocks.empty())
+      clocks.resize(config.height);
+    return clocks[y];
+  }
+
+  const Config &config;
+  const Program &program;
+  Layout layout_;
+  Rows rows_;
+  const Mask *nobody;
+  Clocks now;
+  std::vector<Clocks> tokens, sendFree, recvFree;
+  std::vector<std::deque<Event>> queues;
+  std::deque<Posted> posted;
+  Ints loops;
+  std::map<std::pair<const Mask *, const Line *>, Ints> orders;
+};
+
+/// When each flow of a line is done, whose `ticks` of work start at `starts`
+/// (by source; `never`: not): links are shared max-min fair, and never idle
+/// while a flow could use them.
+std::vector<int64_t> shareLinks(const Flows &flows,
+                                const std::vector<int64_t> &starts,
+                                int64_t ticks);
+
+} // namespace twmesh::timing
+
+#endif // TILEWRIGHT_LIB_SIM_COREMESH_TIMING_ENGINE_H

@@ -1,0 +1,398 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Messages: sent, on their way, received.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Sim/CoreMesh/Timing/Engine.h"
+#include "lib/Sim/CoreMesh/Timing/Ops.h"
+
+#include <algorithm>
+
+using namespace twmesh::timing;
+
+void Engine::send(const Instruction &instruction) {
+  const Masks &masks = layout_.masks(instruction, loops);
+  int64_t ticks = instruction.ticks;
+  Clocks start(config.height);
+  for (int64_t y = 0; y < config.height; ++y) {
+    const Mask *mask = masks[y];
+    if (!mask->count)
+      continue;
+    Row &free = at(sendFree[instruction.outgoing], y);
+    Row &token = at(tokens[instruction.token], y);
+    rows_.apply({OpSend, word(mask), uint64_t(ticks)}, {&now[y], &free, &token},
+                {&start[y], &free, &token},
+                [&](const Cell *const *in, Cell *const *out) {
+                  for (size_t x = 0; x < rows_.width; ++x) {
+                    out[1][x] = in[1][x];
+                    out[2][x] = in[2][x];
+                    if (!mask->on[x])
+                      continue;
+                    out[0][x] = later(in[0][x], in[1][x]);
+                    out[1][x] = moved(out[0][x], ticks);
+                    out[2][x] = later(out[1][x], in[2][x]);
+                  }
+                });
+  }
+  Paths &paths = layout_.paths(instruction, loops);
+  paths.traffic += instruction.wavelets;
+  Event event = {&paths, instruction.token, instruction.outgoing, ticks, {},
+                 {}};
+  deliver(event, start, nullptr, nullptr);
+  if (paths.shared)
+    share(instruction, event, start);
+  queues[instruction.outgoing].push_back(std::move(event));
+  retry();
+}
+
+/// When the first wavelets arrive in a row, of messages that start so.
+Row Engine::arrivals(const Event &event, const Clocks &start, int64_t y) {
+  const Line *line = event.paths->lines[y];
+  Row arrived;
+  if (!line->valid->count)
+    return arrived;
+  if (!event.paths->alongX && event.paths->from[y] < 0) {
+    std::vector<Cell> cells(config.width, nothing());
+    for (int64_t x = 0; x < config.width; ++x)
+      if (line->valid->on[x])
+        cells[x] = moved(start[line->source[x]][x], line->ticks[x]);
+    return rows_.make(cells, Cell());
+  }
+  const Row &from = start[event.paths->alongX ? y : event.paths->from[y]];
+  rows_.apply({OpArrive, word(line)}, {&from}, {&arrived},
+              [&](const Cell *const *in, Cell *const *out) {
+                for (size_t x = 0; x < rows_.width; ++x)
+                  if (line->valid->on[x]) {
+                    size_t source = line->source.empty() ? x : line->source[x];
+                    if (happens(in[0][source]))
+                      out[0][x] = moved(in[0][source], line->ticks[x]);
+                  }
+              });
+  return arrived;
+}
+
+/// Fills in when messages arrive; those that relays of the same chain have
+/// passed on already are left out.
+void Engine::deliver(Event &event, const Clocks &start, const Masks *relaying,
+                     const Clocks *taken) {
+  event.first.resize(config.height);
+  for (int64_t y = 0; y < config.height; ++y) {
+    Row &first = event.first[y];
+    first = arrivals(event, start, y);
+    if (!relaying || first.none() || !(*relaying)[y]->count)
+      continue;
+    const Mask *mask = (*relaying)[y];
+    rows_.apply({OpDeliver, word(mask)}, {&first, &(*taken)[y]}, {&first},
+                [&](const Cell *const *in, Cell *const *out) {
+                  for (size_t x = 0; x < rows_.width; ++x)
+                    if (!mask->on[x] || happens(in[1][x]))
+                      out[0][x] = in[0][x];
+                });
+  }
+}
+
+/// Where links are shared: when the last wavelets arrive, and when their
+/// senders are done.
+void Engine::share(const Instruction &instruction, Event &event,
+                   const Clocks &start) {
+  Clocks sent(config.height);
+  event.last.resize(config.height);
+  int64_t ticks = event.ticks;
+  if (event.paths->alongX) {
+    for (int64_t y = 0; y < config.height; ++y) {
+      const Line *line = event.paths->lines[y];
+      const Flows *flows = event.paths->flows[y];
+      if (start[y].none())
+        continue;
+      rows_.apply({OpShare, word(line), uint64_t(ticks)}, {&start[y]},
+                  {&event.last[y], &sent[y]},
+                  [&](const Cell *const *in, Cell *const *out) {
+                    std::vector<int64_t> starts;
+                    for (size_t x = 0; x < rows_.width; ++x)
+                      starts.push_back(in[0][x].time);
+                    std::vector<int64_t> ends =
+                        shareLinks(*flows, starts, ticks);
+                    for (size_t flow = 0; flow < ends.size(); ++flow) {
+                      int64_t source = (*flows)[flow].source;
+                      if (!happens(in[0][source]))
+                        continue;
+                      Cell end = moved(in[0][source], ticks);
+                      end.time = ends[flow];
+                      out[1][source] = later(out[1][source], end);
+                      for (int64_t x : (*flows)[flow].takers)
+                        out[0][x] = moved(end, line->ticks[x]);
+                    }
+                  });
+    }
+  } else {
+    shareColumns(instruction, event, start, sent);
+  }
+  for (int64_t y = 0; y < config.height; ++y)
+    for (Clocks *clocks :
+         {&sendFree[instruction.outgoing], &tokens[instruction.token]}) {
+      if (sent[y].none())
+        continue;
+      Row &kept = at(*clocks, y);
+      rows_.apply({OpLater}, {&kept, &sent[y]}, {&kept},
+                  [&](const Cell *const *in, Cell *const *out) {
+                    for (size_t x = 0; x < rows_.width; ++x)
+                      out[0][x] = later(in[0][x], in[1][x]);
+                  });
+    }
+}
+
+void Engine::shareColumns(const Instruction &, Event &event,
+                          const Clocks &start, Clocks &sent) {
+  size_t height = config.height, width = config.width;
+  std::vector<std::vector<Cell>> last(height), done(height);
+  for (auto *cells : {&last, &done})
+    for (std::vector<Cell> &row : *cells)
+      row.assign(width, nothing());
+  for (size_t x = 0; x < width; ++x) {
+    const Flows &flows = *event.paths->flows[x];
+    std::vector<int64_t> starts;
+    for (size_t y = 0; y < height; ++y)
+      starts.push_back(start[y][x].time);
+    std::vector<int64_t> ends = shareLinks(flows, starts, event.ticks);
+    for (size_t flow = 0; flow < ends.size(); ++flow) {
+      int64_t source = flows[flow].source;
+      if (!happens(start[source][x]))
+        continue;
+      Cell end = moved(start[source][x], event.ticks);
+      end.time = ends[flow];
+      done[source][x] = later(done[source][x], end);
+      for (int64_t y : flows[flow].takers)
+        last[y][x] = moved(end, event.paths->lines[y]->ticks[x]);
+    }
+  }
+  for (size_t y = 0; y < height; ++y) {
+    event.last[y] = rows_.make(last[y], Cell());
+    sent[y] = rows_.make(done[y], Cell());
+  }
+}
+
+void Engine::post(const Instruction &instruction) {
+  posted.push_back({&instruction, loops, now});
+  retry();
+}
+
+/// Does posted receives and relays in their order, until no more can be; on one
+/// route none overtakes another.
+void Engine::retry() {
+  bool progress = true;
+  while (progress && !posted.empty()) {
+    progress = false;
+    std::set<int> blocked;
+    for (auto it = posted.begin(); it != posted.end();) {
+      int route = it->instruction->incoming;
+      if (!blocked.count(route) && resolve(*it)) {
+        it = posted.erase(it);
+        progress = true;
+      } else {
+        blocked.insert(route);
+        ++it;
+      }
+    }
+  }
+}
+
+bool Engine::resolve(const Posted &one) {
+  return one.instruction->op == Op::Recv ? recv(one) : relay(one);
+}
+
+bool Engine::recv(const Posted &one) {
+  const Instruction &instruction = *one.instruction;
+  std::vector<Part> parts;
+  if (!collect(one, true, parts))
+    return false;
+  const Masks &masks = layout_.masks(instruction, one.loops);
+  int64_t ticks = instruction.ticks;
+  Clocks begins(config.height);
+  for (int64_t y = 0; y < config.height; ++y) {
+    const Mask *mask = masks[y];
+    if (!mask->count)
+      continue;
+    Row &free = at(recvFree[instruction.incoming], y);
+    Row &token = at(tokens[instruction.token], y);
+    std::vector<const Row *> in = {&one.now[y], &free, &token};
+    for (const Part &part : parts) {
+      in.push_back(&part.taken[y]);
+      in.push_back(&part.takenLast[y]);
+    }
+    rows_.apply({OpRecv, word(mask), uint64_t(ticks)}, in,
+                {&free, &token, &begins[y]},
+                [&](const Cell *const *rows, Cell *const *out) {
+                  for (size_t x = 0; x < rows_.width; ++x) {
+                    out[0][x] = rows[1][x];
+                    out[1][x] = rows[2][x];
+                    if (!mask->on[x])
+                      continue;
+                    Cell begin = later(rows[0][x], rows[1][x]);
+                    for (size_t part = 3; part < in.size(); part += 2)
+                      begin = later(begin, rows[part][x]);
+                    Cell done = moved(begin, ticks);
+                    for (size_t part = 4; part < in.size(); part += 2)
+                      done = later(done, rows[part][x]);
+                    out[0][x] = done;
+                    out[1][x] = later(rows[2][x], done);
+                    out[2][x] = begin;
+                  }
+                });
+  }
+  if (config.sync == Sync::Rendezvous || config.entries >= 0)
+    for (const Part &part : parts)
+      feedBack(instruction, part, begins);
+  commit(parts, instruction.incoming);
+  return true;
+}
+
+/// Takes messages for a posted instruction from what is under way; with `all`
+/// fails, and changes nothing, where a core would get none.
+bool Engine::collect(const Posted &one, bool all, std::vector<Part> &parts) {
+  Masks wanted = layout_.masks(*one.instruction, one.loops);
+  auto open = [&] {
+    return std::any_of(wanted.begin(), wanted.end(),
+                       [](const Mask *mask) { return mask->count > 0; });
+  };
+  for (Event &event : queues[one.instruction->incoming]) {
+    if (!open())
+      break;
+    Part part = {&event, Clocks(config.height), Clocks(config.height),
+                 event.first, event.last};
+    if (takeFrom(one, event, wanted, part))
+      parts.push_back(std::move(part));
+  }
+  return !all || !open();
+}
+
+bool Engine::takeFrom(const Posted &one, Event &event, Masks &wanted,
+                      Part &part) {
+  bool any = false;
+  int route = one.instruction->incoming;
+  bool meet = config.sync == Sync::Rendezvous;
+  const std::vector<const Ints *> &sources = layout_.sources(route, one.loops);
+  for (int64_t y = 0; y < config.height; ++y) {
+    const Mask *mask = wanted[y];
+    if (!mask->count || event.first[y].none())
+      continue;
+    const Ints *theirs = event.paths->sources[y], *ours = sources[y];
+    if (theirs == ours)
+      theirs = ours = nullptr;
+    static const Row none;
+    const Row &last = event.last.empty() ? none : event.last[y];
+    const Row &free = meet ? at(recvFree[route], y) : none;
+    // The sender starts once it has heard that its receiver is ready.
+    const Line *line = event.paths->lines[y];
+    Row missing, rest, restLast;
+    rows_.apply(
+        {OpTake, word(mask), word(theirs), word(ours), meet ? word(line) : 0},
+        {&event.first[y], &last, meet ? &one.now[y] : &none, &free},
+        {&part.taken[y], &part.takenLast[y], &rest, &restLast, &missing},
+        [&](const Cell *const *in, Cell *const *out) {
+          for (size_t x = 0; x < rows_.width; ++x) {
+            bool taken = mask->on[x] && happens(in[0][x]) &&
+                         (!theirs || (*theirs)[x] == (*ours)[x]);
+            out[taken ? 0 : 2][x] = in[0][x];
+            out[taken ? 1 : 3][x] = in[1][x];
+            if (mask->on[x] && !taken)
+              out[4][x] = Cell();
+            if (!taken || !meet)
+              continue;
+            Cell ready =
+                after(later(in[2][x], in[3][x]), line->hops[x] * config.hop);
+            out[0][x] = later(in[0][x], moved(ready, line->ticks[x]));
+          }
+        });
+    any |= !part.taken[y].none();
+    part.rest[y] = rest;
+    if (!part.restLast.empty())
+      part.restLast[y] = restLast;
+    if (missing.none()) {
+      wanted[y] = nobody;
+      continue;
+    }
+    std::vector<char> still(config.width, 0);
+    for (int64_t x = 0; x < config.width; ++x)
+      still[x] = happens(missing[x]);
+    wanted[y] = layout_.intern(std::move(still));
+  }
+  return any;
+}
+
+/// Takes from the queue what was received.
+void Engine::commit(std::vector<Part> &parts, int route) {
+  for (Part &part : parts) {
+    part.event->first = std::move(part.rest);
+    part.event->last = std::move(part.restLast);
+  }
+  std::deque<Event> &queue = queues[route];
+  queue.erase(std::remove_if(queue.begin(), queue.end(),
+                             [](const Event &event) {
+                               return std::all_of(
+                                   event.first.begin(), event.first.end(),
+                                   [](const Row &row) { return row.none(); });
+                             }),
+              queue.end());
+}
+
+/// What a sender learns: under rendezvous, that its message has arrived; where
+/// the fabric holds only so much, that the rest of it could leave.
+void Engine::feedBack(const Instruction &instruction, const Part &part,
+                      const Clocks &begins) {
+  const Paths &paths = *part.event->paths;
+  int64_t ticks = instruction.ticks;
+  bool meet = config.sync == Sync::Rendezvous;
+  for (int64_t y = 0; y < config.height; ++y) {
+    const Line *line = paths.lines[y];
+    if (part.taken[y].none())
+      continue;
+    int64_t source = paths.alongX ? y : paths.from[y];
+    Row back;
+    rows_.apply(
+        {OpFeedBack, word(line), uint64_t(ticks)}, {&part.taken[y], &begins[y]},
+        {&back}, [&](const Cell *const *in, Cell *const *out) {
+          for (size_t x = 0; x < rows_.width; ++x) {
+            if (!happens(in[0][x]))
+              continue;
+            int64_t held = config.entries * line->hops[x] * config.wavelet;
+            size_t to = !paths.alongX || source < 0 ? x : line->source[x];
+            if (meet)
+              out[0][to] = later(out[0][to], moved(in[1][x], ticks));
+            else if (ticks > held)
+              out[0][to] =
+                  later(out[0][to], after(moved(in[1][x], ticks - held),
+                                          line->hops[x] * config.hop));
+          }
+        });
+    if (back.none())
+      continue;
+    for (int64_t row = 0; row < config.height; ++row) {
+      if (source >= 0 && row != source)
+        continue;
+      for (Clocks *clocks :
+           {&sendFree[part.event->route],
+            part.event->token >= 0 ? &tokens[part.event->token] : nullptr}) {
+        if (!clocks)
+          continue;
+        Row &kept = at(*clocks, row);
+        bool several = source < 0;
+        rows_.apply(
+            {OpReturn, several ? word(line) : 0, several ? uint64_t(row) : 0},
+            {&kept, &back}, {&kept},
+            [&](const Cell *const *in, Cell *const *out) {
+              for (size_t x = 0; x < rows_.width; ++x)
+                out[0][x] = several && line->source[x] != row
+                                ? in[0][x]
+                                : later(in[0][x], in[1][x]);
+            });
+      }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+//===----------------------------------------------------------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Sim/CoreMesh/Timing/Rows.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+using namespace twmesh::timing;
+
+/// Bytes of cells above which nothing is remembered any longer.
+static constexpr size_t mostBytes = size_t(384) << 20;
+/// One remembered operation of so many is computed again and compared.
+static constexpr int64_t sampleEvery = 4096;
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+  return hash ^ (hash >> 29);
+}
+
+ShapeRef::~ShapeRef() {
+  if (shape && --shape->users == 0)
+    shape->owner->release(shape);
+}
+
+size_t Rows::Hash::operator()(const Key &key) const {
+  uint64_t hash = key.words.size();
+  for (uint64_t word : key.words)
+    hash = mix(hash, word);
+  return hash;
+}
+
+Rows::~Rows() {
+  held.clear();
+  memory.clear();
+}
+
+void Rows::release(Shape *shape) {
+  if (share) {
+    auto [first, last] = shapes.equal_range(shape->hash);
+    for (auto it = first; it != last; ++it)
+      if (it->second == shape) {
+        shapes.erase(it);
+        break;
+      }
+  }
+  delete shape;
+}
+
+Row Rows::constant(const Cell &cell) {
+  return make(std::vector<Cell>(width, cell), Cell());
+}
+
+/// Cells that happen are kept relative to the latest, the first of those.
+Row Rows::make(const std::vector<Cell> &cells, const Cell &base) {
+  const Cell *latest = nullptr;
+  for (const Cell &cell : cells)
+    if (happens(cell) && (!latest || cell.time > latest->time))
+      latest = &cell;
+  if (!latest)
+    return {};
+  Cell origin = *latest;
+  auto *shape = new Shape;
+  shape->owner = this;
+  shape->cells.resize(width);
+  uint64_t hash = 0;
+  for (size_t x = 0; x < width; ++x) {
+    Cell cell = happens(cells[x]) ? cells[x] - origin : nothing();
+    shape->cells[x] = cell;
+    for (int64_t part : {cell.time, cell.compute, cell.overhead, cell.moving})
+      hash = mix(hash, part);
+  }
+  shape->hash = hash;
+  if (share) {
+    auto [first, last] = shapes.equal_range(hash);
+    for (auto it = first; it != last; ++it)
+      if (it->second->cells == shape->cells) {
+        delete shape;
+        return {ShapeRef(it->second), base + origin};
+      }
+    shapes.emplace(hash, shape);
+  }
+  return {ShapeRef(shape), base + origin};
+}
+
+Cell Rows::reference(RowList in) {
+  for (const Row *row : in)
+    if (!row->none())
+      return row->base;
+  return {};
+}
+
+const std::vector<Row> *Rows::find(std::initializer_list<uint64_t> what,
+                                   RowList in, const Cell &base) {
+  check = nullptr;
+  if (!share)
+    return nullptr;
+  key.words.assign(what);
+  for (const Row *row : in) {
+    key.words.push_back(reinterpret_cast<uintptr_t>(row->shape.get()));
+    if (row->none())
+      continue;
+    Cell apart = row->base - base;
+    for (int64_t word :
+         {apart.time, apart.compute, apart.overhead, apart.moving})
+      key.words.push_back(word);
+  }
+  // Rows beside each other mostly do the same.
+  const Entry *&last = lastOf[*what.begin()];
+  if (!last || last->first.words != key.words) {
+    auto found = memory.find(key);
+    if (found == memory.end())
+      return nullptr;
+    last = &*found;
+  }
+  ++remembered;
+  return check = &last->second;
+}
+
+bool Rows::sampled() { return remembered % sampleEvery == 0; }
+
+void Rows::take(const std::vector<Row> &known, const Cell &base,
+                std::initializer_list<Row *> out) {
+  size_t index = 0;
+  for (Row *row : out)
+    *row = known[index++].shifted(base);
+}
+
+void Rows::prepare(RowList in, const Cell &base, size_t outs) {
+  ++computed;
+  while (buffers.size() < in.size() + outs)
+    buffers.emplace_back(width);
+  inputs.clear();
+  outputs.clear();
+  held.clear();
+  size_t index = 0;
+  for (const Row *row : in) {
+    std::vector<Cell> &buffer = buffers[index++];
+    Cell apart = row->base - base;
+    for (size_t x = 0; x < width; ++x)
+      buffer[x] = row->none() || !happens(row->shape.get()->cells[x])
+                      ? nothing()
+                      : row->shape.get()->cells[x] + apart;
+    inputs.push_back(buffer.data());
+    held.push_back(*row);
+  }
+  for (size_t one = 0; one < outs; ++one) {
+    std::vector<Cell> &buffer = buffers[index++];
+    std::fill(buffer.begin(), buffer.end(), nothing());
+    outputs.push_back(buffer.data());
+  }
+}
+
+void Rows::finish(const Cell &base, std::initializer_list<Row *> out) {
+  std::vector<Row> made;
+  for (size_t one = 0; one < out.size(); ++one)
+    made.push_back(make(buffers[inputs.size() + one], Cell()));
+  if (check && !std::equal(made.begin(), made.end(), check->begin()))
+    throw std::logic_error("rows that were alike have come apart");
+  take(made, base, out);
+  if (!share || check)
+    return;
+  // Keys hold the addresses of shapes: those live as long.
+  made.insert(made.end(), held.begin(), held.end());
+  if (shapes.size() * width * sizeof(Cell) > mostBytes) {
+    lastOf.fill(nullptr);
+    memory.clear();
+  }
+  memory.emplace(key, std::move(made));
+}

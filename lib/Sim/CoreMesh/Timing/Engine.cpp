@@ -70,6 +70,7 @@ void Engine::compute(const Instruction &instruction) {
 }
 
 void Engine::wait(const Instruction &instruction) {
+  retry(true);
   checkPosted(instruction.tokens);
   int64_t ticks = instruction.ticks;
   bool always = instruction.tokens.empty();
@@ -173,6 +174,7 @@ void Engine::checkPosted(const std::vector<int64_t> &waited) {
 }
 
 void Engine::finish() {
+  retry(true);
   std::vector<int64_t> all(tokens.size());
   for (size_t token = 0; token < all.size(); ++token)
     all[token] = token;

@@ -45,6 +45,18 @@ struct Posted {
   Clocks now;
 };
 
+/// A relay of a group that is scanned together: relays that pass to each other
+/// stand in several instructions where routes alternate along a chain.
+struct Relayed {
+  const Posted *posted;
+  const Masks *masks;
+  Paths *paths;
+  /// Messages that had been sent before; when this passes on; what arrives of
+  /// that where no relay of the group has taken it.
+  Clocks taken, takenLast, start, first;
+  bool missing = false;
+};
+
 class Engine {
 public:
   Engine(const Config &config, const Program &program);
@@ -91,22 +103,22 @@ private:
   void finish();
 
   void post(const Instruction &instruction);
-  void retry();
-  bool resolve(const Posted &posted);
+  bool behind(const Posted &one, const std::vector<const Posted *> &others);
+  bool retryReceives();
+  bool retryRelays();
+  void retry(bool relays);
   bool recv(const Posted &posted);
-  bool relay(const Posted &posted);
   bool collect(const Posted &posted, bool all, std::vector<Part> &parts);
   bool takeFrom(const Posted &posted, Event &event, Masks &wanted, Part &part);
   void commit(std::vector<Part> &parts, int route);
   void feedBack(const Instruction &instruction, const Part &part,
                 const Clocks &begins);
-  std::vector<int64_t> rowOrder(const Masks &masks, const Paths &paths) const;
-  const Ints &chainOrder(const Mask *mask, const Line *line);
-  void relayRow(const Posted &posted, int64_t y, const Row &taken,
-                const Row &takenLast, const Line *chain, Row &start,
-                Row &missing);
-  void deliver(Event &event, const Clocks &start, const Masks *relaying,
-               const Clocks *taken);
+  bool relay(std::vector<Relayed> &group);
+  void relayRow(std::vector<Relayed> &group, int64_t y);
+  void relayRows(std::vector<Relayed> &group);
+  void passRow(std::vector<Relayed> &group, size_t index, int64_t y,
+               std::vector<std::vector<char>> &state);
+  void deliver(Event &event, const Clocks &start);
   Row arrivals(const Event &event, const Clocks &start, int64_t y);
 
   Row &at(Clocks &clocks, int64_t y) {
@@ -125,7 +137,6 @@ private:
   std::vector<std::deque<Event>> queues;
   std::deque<Posted> posted;
   Ints loops;
-  std::map<std::pair<const Mask *, const Line *>, Ints> orders;
 };
 
 /// When each flow of a line is done, whose `ticks` of work start at `starts`

@@ -45,11 +45,11 @@ void Engine::send(const Instruction &instruction) {
   paths.traffic += instruction.wavelets;
   Event event = {&paths, instruction.token, instruction.outgoing, ticks, {},
                  {}};
-  deliver(event, start, nullptr, nullptr);
+  deliver(event, start);
   if (paths.shared)
     share(instruction, event, start);
   queues[instruction.outgoing].push_back(std::move(event));
-  retry();
+  retry(false);
 }
 
 /// When the first wavelets arrive in a row, of messages that start so.
@@ -78,24 +78,10 @@ Row Engine::arrivals(const Event &event, const Clocks &start, int64_t y) {
   return arrived;
 }
 
-/// Fills in when messages arrive; those that relays of the same chain have
-/// passed on already are left out.
-void Engine::deliver(Event &event, const Clocks &start, const Masks *relaying,
-                     const Clocks *taken) {
+void Engine::deliver(Event &event, const Clocks &start) {
   event.first.resize(config.height);
-  for (int64_t y = 0; y < config.height; ++y) {
-    Row &first = event.first[y];
-    first = arrivals(event, start, y);
-    if (!relaying || first.none() || !(*relaying)[y]->count)
-      continue;
-    const Mask *mask = (*relaying)[y];
-    rows_.apply({OpDeliver, word(mask)}, {&first, &(*taken)[y]}, {&first},
-                [&](const Cell *const *in, Cell *const *out) {
-                  for (size_t x = 0; x < rows_.width; ++x)
-                    if (!mask->on[x] || happens(in[1][x]))
-                      out[0][x] = in[0][x];
-                });
-  }
+  for (int64_t y = 0; y < config.height; ++y)
+    event.first[y] = arrivals(event, start, y);
 }
 
 /// Where links are shared: when the last wavelets arrive, and when their
@@ -176,35 +162,6 @@ void Engine::shareColumns(const Instruction &, Event &event,
     event.last[y] = rows_.make(last[y], Cell());
     sent[y] = rows_.make(done[y], Cell());
   }
-}
-
-void Engine::post(const Instruction &instruction) {
-  posted.push_back({&instruction, loops, now});
-  retry();
-}
-
-/// Does posted receives and relays in their order, until no more can be; on one
-/// route none overtakes another.
-void Engine::retry() {
-  bool progress = true;
-  while (progress && !posted.empty()) {
-    progress = false;
-    std::set<int> blocked;
-    for (auto it = posted.begin(); it != posted.end();) {
-      int route = it->instruction->incoming;
-      if (!blocked.count(route) && resolve(*it)) {
-        it = posted.erase(it);
-        progress = true;
-      } else {
-        blocked.insert(route);
-        ++it;
-      }
-    }
-  }
-}
-
-bool Engine::resolve(const Posted &one) {
-  return one.instruction->op == Op::Recv ? recv(one) : relay(one);
 }
 
 bool Engine::recv(const Posted &one) {

@@ -26,6 +26,7 @@ enum RowOp : uint64_t {
   OpTake,
   OpRecv,
   OpRelay,
+  OpPass,
   OpFeedBack,
   OpReturn,
   OpLater,

@@ -14,6 +14,7 @@
 #include "lib/Sim/CoreMesh/Timing/Ops.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 using namespace twmesh::timing;
@@ -24,148 +25,263 @@ using namespace twmesh::timing;
                            " waits, around a circle of relays, for itself");
 }
 
-/// Cores of a row, each behind the relay that it receives from.
-const Ints &Engine::chainOrder(const Mask *mask, const Line *line) {
-  auto [found, added] = orders.try_emplace({mask, line});
-  if (!added)
-    return found->second;
-  std::vector<char> state(config.width, 0);
-  Ints way;
-  for (int64_t x = 0; x < config.width; ++x) {
-    int64_t at = x;
-    while (at >= 0 && mask->on[at] && state[at] == 0) {
-      state[at] = 1;
-      way.push_back(at);
-      at = line->valid->on[at] ? line->source[at] : -1;
-    }
-    if (at >= 0 && mask->on[at] && state[at] == 1)
-      failCycle("column", at);
-    for (; !way.empty(); way.pop_back()) {
-      state[way.back()] = 2;
-      found->second.push_back(way.back());
-    }
-  }
-  return found->second;
+/// What one relay does at one core.
+static Cell passOn(const Cell &now, const Cell &receiver, const Cell &sender,
+                   const Cell &arrived, const Cell &last, int64_t ticks) {
+  Cell begin = later(later(later(now, receiver), sender), arrived);
+  // No faster than what comes in.
+  return later(begin, after(last, -ticks));
 }
 
-/// Rows that take part, each behind the one that it receives from.
-std::vector<int64_t> Engine::rowOrder(const Masks &masks,
-                                      const Paths &paths) const {
-  std::vector<char> state(config.height, 0);
-  std::vector<int64_t> way, order;
-  for (int64_t y = 0; y < config.height; ++y) {
-    int64_t at = y;
-    while (at >= 0 && masks[at]->count && state[at] == 0) {
-      state[at] = 1;
-      way.push_back(at);
-      at = paths.alongX ? -1 : paths.from[at];
-    }
-    if (at >= 0 && masks[at]->count && state[at] == 1)
-      failCycle("row", at);
-    for (; !way.empty(); way.pop_back()) {
-      state[way.back()] = 2;
-      order.push_back(way.back());
-    }
+/// Does a group of relays of one axis; where some have not got their message,
+/// marks them and leaves all as it was.
+bool Engine::relay(std::vector<Relayed> &group) {
+  std::map<int, Clocks> receivers, senders, marks;
+  std::map<int, std::deque<Event>> events;
+  for (Relayed &one : group) {
+    const Instruction &instruction = *one.posted->instruction;
+    receivers.try_emplace(instruction.incoming, recvFree[instruction.incoming]);
+    senders.try_emplace(instruction.outgoing, sendFree[instruction.outgoing]);
+    marks.try_emplace(instruction.token, tokens[instruction.token]);
+    events.try_emplace(instruction.incoming, queues[instruction.incoming]);
+    std::vector<Part> parts;
+    collect(*one.posted, false, parts);
+    for (Clocks *clocks : {&one.taken, &one.takenLast, &one.start, &one.first})
+      clocks->assign(config.height, Row());
+    for (Part &part : parts)
+      for (int64_t y = 0; y < config.height; ++y)
+        for (auto [into, from] : {std::pair(&one.taken, &part.taken),
+                                  std::pair(&one.takenLast, &part.takenLast)})
+          if (!(*from)[y].none())
+            rows_.apply({OpLater}, {&(*into)[y], &(*from)[y]}, {&(*into)[y]},
+                        [&](const Cell *const *in, Cell *const *out) {
+                          for (size_t x = 0; x < rows_.width; ++x)
+                            out[0][x] = later(in[0][x], in[1][x]);
+                        });
+    commit(parts, instruction.incoming);
+    one.missing = false;
   }
-  return order;
-}
-
-bool Engine::relay(const Posted &one) {
-  const Instruction &instruction = *one.instruction;
-  std::vector<Part> parts;
-  collect(one, false, parts);
-  const Masks &masks = layout_.masks(instruction, one.loops);
-  Paths &paths = layout_.paths(instruction, one.loops);
-  bool chained = instruction.incoming == instruction.outgoing;
-  Event event = {&paths, -1, instruction.outgoing, instruction.ticks, {}, {}};
-  Clocks start(config.height), taken(config.height);
-  // Until all have their message, the engines stay as they are.
-  Clocks *engines[] = {&recvFree[instruction.incoming],
-                       &sendFree[instruction.outgoing],
-                       &tokens[instruction.token]};
-  Clocks kept[] = {*engines[0], *engines[1], *engines[2]};
-  auto merge = [&](Row &into, const Row &from) {
-    rows_.apply({OpLater}, {&into, &from}, {&into},
-                [&](const Cell *const *in, Cell *const *out) {
-                  for (size_t x = 0; x < rows_.width; ++x)
-                    out[0][x] = later(in[0][x], in[1][x]);
-                });
-  };
-  for (int64_t y : chained ? rowOrder(masks, paths)
-                           : rowOrder(masks, Paths{true, {}, {}, {}, {}})) {
-    Row last, missing;
-    for (const Part &part : parts) {
-      merge(taken[y], part.taken[y]);
-      merge(last, part.takenLast[y]);
-    }
-    Row first = taken[y];
-    bool scan = chained && paths.alongX;
-    if (chained && !paths.alongX && paths.lines[y]->valid->count) {
-      if (paths.from[y] < 0)
-        throw std::runtime_error(
-            "a chain of relays along columns whose sources differ from column "
-            "to column has no timing yet: let all columns reduce alike");
-      Row passed = arrivals(event, start, y);
-      rows_.apply({OpTake}, {&first, &passed}, {&first},
-                  [&](const Cell *const *in, Cell *const *out) {
-                    for (size_t x = 0; x < rows_.width; ++x)
-                      out[0][x] = happens(in[0][x]) ? in[0][x] : in[1][x];
-                  });
-    }
-    relayRow(one, y, first, last, scan ? paths.lines[y] : nullptr, start[y],
-             missing);
-    if (missing.none())
-      continue;
-    for (size_t engine = 0; engine < 3; ++engine)
-      *engines[engine] = kept[engine];
+  if (group.front().paths->alongX)
+    for (int64_t y = 0; y < config.height; ++y)
+      relayRow(group, y);
+  else
+    relayRows(group);
+  bool failed = std::any_of(group.begin(), group.end(),
+                            [](const Relayed &one) { return one.missing; });
+  if (failed) {
+    for (auto &[route, clocks] : receivers)
+      recvFree[route] = std::move(clocks);
+    for (auto &[route, clocks] : senders)
+      sendFree[route] = std::move(clocks);
+    for (auto &[token, clocks] : marks)
+      tokens[token] = std::move(clocks);
+    for (auto &[route, queue] : events)
+      queues[route] = std::move(queue);
     return false;
   }
-  paths.traffic += instruction.wavelets;
-  deliver(event, start, chained ? &masks : nullptr, &taken);
-  commit(parts, instruction.incoming);
-  queues[instruction.outgoing].push_back(std::move(event));
+  for (Relayed &one : group) {
+    const Instruction &instruction = *one.posted->instruction;
+    one.paths->traffic += instruction.wavelets;
+    if (std::any_of(one.first.begin(), one.first.end(),
+                    [](const Row &row) { return !row.none(); }))
+      queues[instruction.outgoing].push_back({one.paths,
+                                              -1,
+                                              instruction.outgoing,
+                                              instruction.ticks,
+                                              one.first,
+                                              {}});
+  }
   return true;
 }
 
-/// Relays of a row; with a chain, each may receive from another of the row.
-void Engine::relayRow(const Posted &one, int64_t y, const Row &taken,
-                      const Row &takenLast, const Line *chain, Row &start,
-                      Row &missing) {
-  const Instruction &instruction = *one.instruction;
-  const Mask *mask = layout_.masks(instruction, one.loops)[y];
-  int64_t ticks = instruction.ticks;
-  Row &receiver = at(recvFree[instruction.incoming], y);
-  Row &sender = at(sendFree[instruction.outgoing], y);
-  Row &token = at(tokens[instruction.token], y);
-  rows_.apply({OpRelay, word(mask), word(chain), uint64_t(ticks)},
-              {&one.now[y], &receiver, &sender, &token, &taken, &takenLast},
-              {&start, &receiver, &sender, &token, &missing},
+/// Relays along x, of one row: each may receive from others of the row.
+void Engine::relayRow(std::vector<Relayed> &group, int64_t y) {
+  std::vector<const Row *> in;
+  std::vector<Row *> out;
+  std::vector<uint64_t> what = {OpRelay};
+  std::vector<Row> missing(group.size());
+  size_t active = 0;
+  for (size_t i = 0; i < group.size(); ++i) {
+    Relayed &one = group[i];
+    const Instruction &instruction = *one.posted->instruction;
+    active += (*one.masks)[y]->count > 0;
+    what.push_back(word((*one.masks)[y]));
+    what.push_back(word(one.paths->lines[y]));
+    what.push_back(instruction.ticks);
+    what.push_back(instruction.incoming);
+    what.push_back(instruction.outgoing);
+    // Relays share engines; all see, and leave, the same rows.
+    Row *engines[] = {&at(recvFree[instruction.incoming], y),
+                      &at(sendFree[instruction.outgoing], y),
+                      &at(tokens[instruction.token], y)};
+    for (Row *row : engines) {
+      in.push_back(row);
+      out.push_back(row);
+    }
+    in.insert(in.end(),
+              {&one.posted->now[y], &one.taken[y], &one.takenLast[y]});
+    out.insert(out.end(), {&one.start[y], &one.first[y], &missing[i]});
+  }
+  if (!active)
+    return;
+  // Which of the rows before is the same one.
+  auto firstOf = [&](size_t place) {
+    return std::find(in.begin(), in.end(), in[place]) - in.begin();
+  };
+  constexpr size_t each = 6;
+  for (size_t i = 0; i < group.size(); ++i)
+    what.push_back(firstOf(each * i + 2));
+  rows_.apply(what, in, out, [&](const Cell *const *rows, Cell *const *made) {
+    std::vector<std::vector<char>> state(group.size()), used(group.size());
+    for (size_t i = 0; i < group.size(); ++i) {
+      state[i].assign(rows_.width, 0);
+      used[i].assign(rows_.width, 0);
+      for (size_t engine = 0; engine < 3; ++engine)
+        std::copy_n(rows[each * i + engine], rows_.width,
+                    made[each * i + engine]);
+    }
+    std::function<void(size_t, int64_t)> pass = [&](size_t i, int64_t x) {
+      if (state[i][x] == 1)
+        failCycle("column", x);
+      if (state[i][x] == 2)
+        return;
+      state[i][x] = 1;
+      const Instruction &mine = *group[i].posted->instruction;
+      Cell arrived = rows[each * i + 4][x];
+      for (size_t j = 0; j < group.size() && !happens(arrived); ++j) {
+        const Line &line = *group[j].paths->lines[y];
+        if (group[j].posted->instruction->outgoing != mine.incoming ||
+            !line.valid->on[x] || !(*group[j].masks)[y]->on[line.source[x]])
+          continue;
+        pass(j, line.source[x]);
+        const Cell &start = made[each * j + 3][line.source[x]];
+        if (happens(start)) {
+          arrived = moved(start, line.ticks[x]);
+          used[j][x] = 1;
+        }
+      }
+      state[i][x] = 2;
+      if (!happens(arrived)) {
+        made[each * i + 5][x] = Cell();
+        return;
+      }
+      Cell &receiver = made[firstOf(each * i)][x];
+      Cell &sender = made[firstOf(each * i + 1)][x];
+      Cell &token = made[firstOf(each * i + 2)][x];
+      Cell begin = passOn(rows[each * i + 3][x], receiver, sender, arrived,
+                          rows[each * i + 5][x], mine.ticks);
+      made[each * i + 3][x] = begin;
+      receiver = sender = moved(begin, mine.ticks);
+      token = later(token, receiver);
+    };
+    for (size_t i = 0; i < group.size(); ++i)
+      for (size_t x = 0; x < rows_.width; ++x)
+        if ((*group[i].masks)[y]->on[x])
+          pass(i, x);
+    for (size_t i = 0; i < group.size(); ++i) {
+      const Line &line = *group[i].paths->lines[y];
+      for (size_t x = 0; x < rows_.width; ++x) {
+        for (size_t engine = 0; engine < 3; ++engine)
+          made[each * i + engine][x] = made[firstOf(each * i + engine)][x];
+        if (!line.valid->on[x] || used[i][x])
+          continue;
+        const Cell &start = made[each * i + 3][line.source[x]];
+        if (happens(start))
+          made[each * i + 4][x] = moved(start, line.ticks[x]);
+      }
+    }
+  });
+  for (size_t i = 0; i < group.size(); ++i)
+    group[i].missing |= !missing[i].none();
+}
+
+/// Relays along y: rows as wholes, each behind those that it receives from.
+void Engine::relayRows(std::vector<Relayed> &group) {
+  std::vector<std::vector<char>> state(group.size(),
+                                       std::vector<char>(config.height, 0));
+  for (Relayed &one : group) {
+    for (int64_t y = 0; y < config.height; ++y)
+      if (one.paths->from[y] < 0 && one.paths->lines[y]->valid->count)
+        throw std::runtime_error(
+            "relays along columns whose sources differ from column to column "
+            "have no timing: let all columns pass on alike");
+  }
+  for (size_t i = 0; i < group.size(); ++i)
+    for (int64_t y = 0; y < config.height; ++y)
+      if ((*group[i].masks)[y]->count)
+        passRow(group, i, y, state);
+  // What nobody of the group has taken stays for others.
+  for (Relayed &one : group) {
+    Event sent = {one.paths, -1, 0, 0, {}, {}};
+    for (int64_t y = 0; y < config.height; ++y) {
+      Row arrived = arrivals(sent, one.start, y), used = one.first[y];
+      rows_.apply({OpDeliver}, {&arrived, &used}, {&one.first[y]},
+                  [&](const Cell *const *in, Cell *const *out) {
+                    for (size_t x = 0; x < rows_.width; ++x)
+                      if (!happens(in[1][x]))
+                        out[0][x] = in[0][x];
+                  });
+    }
+  }
+}
+
+/// One row of one relay. Until all are done, `first` of another says what of it
+/// was taken.
+void Engine::passRow(std::vector<Relayed> &group, size_t index, int64_t y,
+                     std::vector<std::vector<char>> &state) {
+  if (state[index][y] == 1)
+    failCycle("row", y);
+  if (state[index][y] == 2)
+    return;
+  state[index][y] = 1;
+  Relayed &one = group[index];
+  const Instruction &mine = *one.posted->instruction;
+  const Mask *mask = (*one.masks)[y];
+  Row arrived = one.taken[y];
+  for (size_t j = 0; j < group.size(); ++j) {
+    Relayed &other = group[j];
+    int64_t from = other.paths->from[y];
+    if (other.posted->instruction->outgoing != mine.incoming || from < 0 ||
+        !(*other.masks)[from]->count ||
+        !layout_.both(mask, other.paths->lines[y]->valid)->count)
+      continue;
+    passRow(group, j, from, state);
+    Row passed = arrivals({other.paths, -1, 0, 0, {}, {}}, other.start, y);
+    rows_.apply({OpTake, word(mask)}, {&arrived, &passed, &other.first[y]},
+                {&arrived, &other.first[y]},
+                [&](const Cell *const *in, Cell *const *out) {
+                  for (size_t x = 0; x < rows_.width; ++x) {
+                    bool take = mask->on[x] && !happens(in[0][x]);
+                    out[0][x] = take ? in[1][x] : in[0][x];
+                    out[1][x] = take && happens(in[1][x]) ? in[1][x] : in[2][x];
+                  }
+                });
+  }
+  state[index][y] = 2;
+  int64_t ticks = mine.ticks;
+  Row &receiver = at(recvFree[mine.incoming], y);
+  Row &sender = at(sendFree[mine.outgoing], y);
+  Row &token = at(tokens[mine.token], y);
+  Row missing;
+  rows_.apply({OpPass, word(mask), uint64_t(ticks)},
+              {&one.posted->now[y], &receiver, &sender, &token, &arrived,
+               &one.takenLast[y]},
+              {&one.start[y], &receiver, &sender, &token, &missing},
               [&](const Cell *const *in, Cell *const *out) {
-                for (size_t x = 0; x < rows_.width; ++x)
+                for (size_t x = 0; x < rows_.width; ++x) {
                   for (size_t engine = 1; engine < 4; ++engine)
                     out[engine][x] = in[engine][x];
-                auto pass = [&](int64_t x) {
-                  Cell arrived = in[4][x];
-                  if (!happens(arrived) && chain && chain->valid->on[x])
-                    arrived = moved(out[0][chain->source[x]], chain->ticks[x]);
-                  if (!happens(arrived)) {
+                  if (!mask->on[x])
+                    continue;
+                  if (!happens(in[4][x])) {
                     out[4][x] = Cell();
-                    return;
+                    continue;
                   }
-                  Cell begin = later(later(in[0][x], in[1][x]), in[2][x]);
-                  begin = later(begin, arrived);
-                  // No faster than what comes in.
-                  begin = later(begin, after(in[5][x], -ticks));
-                  out[0][x] = begin;
-                  out[1][x] = out[2][x] = moved(begin, ticks);
+                  out[0][x] = passOn(in[0][x], in[1][x], in[2][x], in[4][x],
+                                     in[5][x], ticks);
+                  out[1][x] = out[2][x] = moved(out[0][x], ticks);
                   out[3][x] = later(in[3][x], out[1][x]);
-                };
-                if (chain)
-                  for (int64_t x : chainOrder(mask, chain))
-                    pass(x);
-                else
-                  for (size_t x = 0; x < rows_.width; ++x)
-                    if (mask->on[x])
-                      pass(x);
+                }
               });
+  one.missing |= !missing.none();
 }

@@ -95,12 +95,12 @@ Cell Rows::reference(RowList in) {
   return {};
 }
 
-const std::vector<Row> *Rows::find(std::initializer_list<uint64_t> what,
-                                   RowList in, const Cell &base) {
+const std::vector<Row> *Rows::find(WordList what, RowList in,
+                                   const Cell &base) {
   check = nullptr;
   if (!share)
     return nullptr;
-  key.words.assign(what);
+  key.words.assign(what.begin(), what.end());
   for (const Row *row : in) {
     key.words.push_back(reinterpret_cast<uintptr_t>(row->shape.get()));
     if (row->none())
@@ -124,8 +124,7 @@ const std::vector<Row> *Rows::find(std::initializer_list<uint64_t> what,
 
 bool Rows::sampled() { return remembered % sampleEvery == 0; }
 
-void Rows::take(const std::vector<Row> &known, const Cell &base,
-                std::initializer_list<Row *> out) {
+void Rows::take(const std::vector<Row> &known, const Cell &base, OutList out) {
   size_t index = 0;
   for (Row *row : out)
     *row = known[index++].shifted(base);
@@ -156,7 +155,7 @@ void Rows::prepare(RowList in, const Cell &base, size_t outs) {
   }
 }
 
-void Rows::finish(const Cell &base, std::initializer_list<Row *> out) {
+void Rows::finish(const Cell &base, OutList out) {
   std::vector<Row> made;
   for (size_t one = 0; one < out.size(); ++one)
     made.push_back(make(buffers[inputs.size() + one], Cell()));

@@ -122,18 +122,21 @@ struct Row {
   }
 };
 
-/// Rows that go into an operation.
-struct RowList {
-  const Row *const *rows;
+/// A list in braces, or a vector, that outlives the call.
+template <typename T> struct ListOf {
+  const T *first;
   size_t count;
-  RowList(std::initializer_list<const Row *> list)
-      : rows(list.begin()), count(list.size()) {}
-  RowList(const std::vector<const Row *> &list)
-      : rows(list.data()), count(list.size()) {}
-  const Row *const *begin() const { return rows; }
-  const Row *const *end() const { return rows + count; }
+  ListOf(std::initializer_list<T> list)
+      : first(list.begin()), count(list.size()) {}
+  ListOf(const std::vector<T> &list) : first(list.data()), count(list.size()) {}
+  const T *begin() const { return first; }
+  const T *end() const { return first + count; }
   size_t size() const { return count; }
 };
+using WordList = ListOf<uint64_t>;
+/// Rows that go into an operation, and those that come out.
+using RowList = ListOf<const Row *>;
+using OutList = ListOf<Row *>;
 
 /// Operations on rows of one width.
 class Rows {
@@ -154,8 +157,7 @@ public:
   /// Runs `kernel(in, out)` on arrays of cells, or returns what it gave for
   /// the same. `what`: everything besides the inputs that it depends on.
   template <typename Kernel>
-  void apply(std::initializer_list<uint64_t> what, RowList in,
-             std::initializer_list<Row *> out, const Kernel &kernel) {
+  void apply(WordList what, RowList in, OutList out, const Kernel &kernel) {
     Cell base = reference(in);
     if (const std::vector<Row> *known = find(what, in, base)) {
       if (!sampled()) {
@@ -182,13 +184,11 @@ private:
   };
 
   static Cell reference(RowList in);
-  const std::vector<Row> *find(std::initializer_list<uint64_t> what, RowList in,
-                               const Cell &base);
+  const std::vector<Row> *find(WordList what, RowList in, const Cell &base);
   bool sampled();
-  void take(const std::vector<Row> &known, const Cell &base,
-            std::initializer_list<Row *> out);
+  void take(const std::vector<Row> &known, const Cell &base, OutList out);
   void prepare(RowList in, const Cell &base, size_t outs);
-  void finish(const Cell &base, std::initializer_list<Row *> out);
+  void finish(const Cell &base, OutList out);
   void release(Shape *shape);
 
   bool share;

@@ -95,6 +95,26 @@ def chain(axis: str, length: int, wavelets: int, others: int = 1) -> Program:
     return program(*size, wavelets, [Route("r", axis, plus(P, 1))], body)
 
 
+def alternating_chain(axis: str, length: int, wavelets: int) -> Program:
+    """The same on two routes in turn, as where a core cannot listen and send on one: relays feed each other."""
+    at = place(axis)
+    names = ["even", "odd"]
+    odd = mod(at, 2)
+    inner = between(at, 1, length - 2)
+    last = (length - 1) % 2
+    body: list[Instruction] = []
+    for parity in (0, 1):  # of who listens
+        there = names[1 - parity]
+        who = Cores(inner.at_least_zero, (plus(odd, -parity),))
+        body.append(Relay(who, names[parity], there, V, "s"))
+    body += [
+        Recv(is_(at, 0), "even", V, "s", "add"),
+        Send(is_(at, length - 1), names[1 - last], V, "s"),
+        Wait(("s",)),
+    ]
+    return program(*line(axis, length), wavelets, [Route(name, axis, plus(P, 1)) for name in names], body)
+
+
 def star(axis: str, length: int, wavelets: int) -> Program:
     """Reduce to position 0, which receives from one after the other, the nearest first."""
     at = place(axis)

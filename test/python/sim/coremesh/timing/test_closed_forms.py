@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 from small_programs import (
+    alternating_chain,
     broadcast,
     broadcast_2d,
     chain,
@@ -45,6 +46,13 @@ def test_message(axis: str, wavelets: int, hops: int) -> None:
 def test_chain(axis: str, length: int, wavelets: int) -> None:
     assert cycles(chain(axis, length, wavelets)) == wavelets + (STAGE + 1) * (length - 1)
     assert cycles(chain(axis, length, wavelets, others=3)) == wavelets + (STAGE + 1) * (length - 1)
+
+
+@AXES
+@pytest.mark.parametrize(("length", "wavelets"), [(3, 1), (4, 4), (17, 5), (64, 1)])
+def test_chain_of_relays_that_feed_each_other(axis: str, length: int, wavelets: int) -> None:
+    """Routes in turn, and each started before what it waits for."""
+    assert cycles(alternating_chain(axis, length, wavelets)) == wavelets + (STAGE + 1) * (length - 1)
 
 
 @AXES

@@ -14,7 +14,6 @@
 #include "lib/Sim/CoreMesh/Timing/Ops.h"
 
 #include <algorithm>
-#include <functional>
 #include <stdexcept>
 
 using namespace twmesh::timing;
@@ -94,105 +93,141 @@ bool Engine::relay(std::vector<Relayed> &group) {
   return true;
 }
 
+namespace {
+/// The relays of one row along x that take part, as one operation.
+struct RowScan {
+  /// Place of each relay's engines among the rows that go in and out.
+  struct Place {
+    size_t receiver, sender, token;
+  };
+  std::vector<Relayed *> relays;
+  std::vector<const Mask *> masks;
+  std::vector<const Line *> lines;
+  std::vector<Place> places;
+  size_t width, engines;
+  const Cell *const *in;
+  Cell *const *out;
+  std::vector<std::vector<char>> state, used;
+
+  Cell *engine(size_t place) const { return out[place]; }
+  const Cell &now(size_t i, int64_t x) const { return in[engines + 3 * i][x]; }
+  const Cell &taken(size_t i, int64_t x) const {
+    return in[engines + 3 * i + 1][x];
+  }
+  const Cell &last(size_t i, int64_t x) const {
+    return in[engines + 3 * i + 2][x];
+  }
+  Cell &start(size_t i, int64_t x) const { return out[engines + 3 * i][x]; }
+  Cell &first(size_t i, int64_t x) const { return out[engines + 3 * i + 1][x]; }
+  Cell &missing(size_t i, int64_t x) const {
+    return out[engines + 3 * i + 2][x];
+  }
+
+  void run() {
+    state.assign(relays.size(), std::vector<char>(width, 0));
+    used = state;
+    for (size_t one = 0; one < engines; ++one)
+      std::copy_n(in[one], width, out[one]);
+    for (size_t i = 0; i < relays.size(); ++i)
+      for (size_t x = 0; x < width; ++x)
+        if (masks[i]->on[x])
+          pass(i, x);
+    for (size_t i = 0; i < relays.size(); ++i)
+      for (size_t x = 0; x < width; ++x)
+        if (lines[i]->valid->on[x] && !used[i][x] &&
+            happens(start(i, lines[i]->source[x])))
+          first(i, x) =
+              moved(start(i, lines[i]->source[x]), lines[i]->ticks[x]);
+  }
+
+  void pass(size_t i, int64_t x) {
+    if (state[i][x] == 1)
+      failCycle("column", x);
+    if (state[i][x] == 2)
+      return;
+    state[i][x] = 1;
+    const Instruction &mine = *relays[i]->posted->instruction;
+    Cell arrived = taken(i, x);
+    for (size_t j = 0; j < relays.size() && !happens(arrived); ++j) {
+      const Line &line = *lines[j];
+      if (relays[j]->posted->instruction->outgoing != mine.incoming ||
+          !line.valid->on[x] || !masks[j]->on[line.source[x]])
+        continue;
+      pass(j, line.source[x]);
+      if (happens(start(j, line.source[x]))) {
+        arrived = moved(start(j, line.source[x]), line.ticks[x]);
+        used[j][x] = 1;
+      }
+    }
+    state[i][x] = 2;
+    if (!happens(arrived)) {
+      missing(i, x) = Cell();
+      return;
+    }
+    Cell &receiver = engine(places[i].receiver)[x];
+    Cell &sender = engine(places[i].sender)[x];
+    Cell &token = engine(places[i].token)[x];
+    start(i, x) =
+        passOn(now(i, x), receiver, sender, arrived, last(i, x), mine.ticks);
+    receiver = sender = moved(start(i, x), mine.ticks);
+    token = later(token, receiver);
+  }
+};
+} // namespace
+
 /// Relays along x, of one row: each may receive from others of the row.
 void Engine::relayRow(std::vector<Relayed> &group, int64_t y) {
+  RowScan scan;
+  scan.width = rows_.width;
   std::vector<const Row *> in;
   std::vector<Row *> out;
   std::vector<uint64_t> what = {OpRelay};
-  std::vector<Row> missing(group.size());
-  size_t active = 0;
-  for (size_t i = 0; i < group.size(); ++i) {
-    Relayed &one = group[i];
-    const Instruction &instruction = *one.posted->instruction;
-    active += (*one.masks)[y]->count > 0;
-    what.push_back(word((*one.masks)[y]));
-    what.push_back(word(one.paths->lines[y]));
-    what.push_back(instruction.ticks);
-    what.push_back(instruction.incoming);
-    what.push_back(instruction.outgoing);
-    // Relays share engines; all see, and leave, the same rows.
-    Row *engines[] = {&at(recvFree[instruction.incoming], y),
-                      &at(sendFree[instruction.outgoing], y),
-                      &at(tokens[instruction.token], y)};
-    for (Row *row : engines) {
-      in.push_back(row);
+  auto place = [&](Clocks &clocks) {
+    Row *row = &at(clocks, y);
+    size_t known = std::find(out.begin(), out.end(), row) - out.begin();
+    if (known == out.size()) {
       out.push_back(row);
+      in.push_back(row);
     }
-    in.insert(in.end(),
-              {&one.posted->now[y], &one.taken[y], &one.takenLast[y]});
-    out.insert(out.end(), {&one.start[y], &one.first[y], &missing[i]});
-  }
-  if (!active)
-    return;
-  // Which of the rows before is the same one.
-  auto firstOf = [&](size_t place) {
-    return std::find(in.begin(), in.end(), in[place]) - in.begin();
+    return known;
   };
-  constexpr size_t each = 6;
-  for (size_t i = 0; i < group.size(); ++i)
-    what.push_back(firstOf(each * i + 2));
-  rows_.apply(what, in, out, [&](const Cell *const *rows, Cell *const *made) {
-    std::vector<std::vector<char>> state(group.size()), used(group.size());
-    for (size_t i = 0; i < group.size(); ++i) {
-      state[i].assign(rows_.width, 0);
-      used[i].assign(rows_.width, 0);
-      for (size_t engine = 0; engine < 3; ++engine)
-        std::copy_n(rows[each * i + engine], rows_.width,
-                    made[each * i + engine]);
-    }
-    std::function<void(size_t, int64_t)> pass = [&](size_t i, int64_t x) {
-      if (state[i][x] == 1)
-        failCycle("column", x);
-      if (state[i][x] == 2)
-        return;
-      state[i][x] = 1;
-      const Instruction &mine = *group[i].posted->instruction;
-      Cell arrived = rows[each * i + 4][x];
-      for (size_t j = 0; j < group.size() && !happens(arrived); ++j) {
-        const Line &line = *group[j].paths->lines[y];
-        if (group[j].posted->instruction->outgoing != mine.incoming ||
-            !line.valid->on[x] || !(*group[j].masks)[y]->on[line.source[x]])
-          continue;
-        pass(j, line.source[x]);
-        const Cell &start = made[each * j + 3][line.source[x]];
-        if (happens(start)) {
-          arrived = moved(start, line.ticks[x]);
-          used[j][x] = 1;
-        }
-      }
-      state[i][x] = 2;
-      if (!happens(arrived)) {
-        made[each * i + 5][x] = Cell();
-        return;
-      }
-      Cell &receiver = made[firstOf(each * i)][x];
-      Cell &sender = made[firstOf(each * i + 1)][x];
-      Cell &token = made[firstOf(each * i + 2)][x];
-      Cell begin = passOn(rows[each * i + 3][x], receiver, sender, arrived,
-                          rows[each * i + 5][x], mine.ticks);
-      made[each * i + 3][x] = begin;
-      receiver = sender = moved(begin, mine.ticks);
-      token = later(token, receiver);
-    };
-    for (size_t i = 0; i < group.size(); ++i)
-      for (size_t x = 0; x < rows_.width; ++x)
-        if ((*group[i].masks)[y]->on[x])
-          pass(i, x);
-    for (size_t i = 0; i < group.size(); ++i) {
-      const Line &line = *group[i].paths->lines[y];
-      for (size_t x = 0; x < rows_.width; ++x) {
-        for (size_t engine = 0; engine < 3; ++engine)
-          made[each * i + engine][x] = made[firstOf(each * i + engine)][x];
-        if (!line.valid->on[x] || used[i][x])
-          continue;
-        const Cell &start = made[each * i + 3][line.source[x]];
-        if (happens(start))
-          made[each * i + 4][x] = moved(start, line.ticks[x]);
-      }
-    }
+  for (Relayed &one : group) {
+    const Mask *mask = (*one.masks)[y];
+    if (!mask->count)
+      continue;
+    const Instruction &mine = *one.posted->instruction;
+    scan.relays.push_back(&one);
+    scan.masks.push_back(mask);
+    scan.lines.push_back(one.paths->lines[y]);
+    scan.places.push_back({place(recvFree[mine.incoming]),
+                           place(sendFree[mine.outgoing]),
+                           place(tokens[mine.token])});
+    RowScan::Place &engines = scan.places.back();
+    for (uint64_t one :
+         {word(mask), word(scan.lines.back()), uint64_t(mine.ticks),
+          uint64_t(mine.incoming), uint64_t(mine.outgoing), engines.receiver,
+          engines.sender, engines.token})
+      what.push_back(one);
+  }
+  if (scan.relays.empty())
+    return;
+  scan.engines = in.size();
+  std::vector<Row> missing(scan.relays.size());
+  for (size_t i = 0; i < scan.relays.size(); ++i) {
+    Relayed &one = *scan.relays[i];
+    in.push_back(&one.posted->now[y]);
+    in.push_back(&one.taken[y]);
+    in.push_back(&one.takenLast[y]);
+    for (Row *row : {&one.start[y], &one.first[y], &missing[i]})
+      out.push_back(row);
+  }
+  rows_.apply(what, in, out, [&](const Cell *const *from, Cell *const *to) {
+    scan.in = from;
+    scan.out = to;
+    scan.run();
   });
-  for (size_t i = 0; i < group.size(); ++i)
-    group[i].missing |= !missing[i].none();
+  for (size_t i = 0; i < scan.relays.size(); ++i)
+    scan.relays[i]->missing |= !missing[i].none();
 }
 
 /// Relays along y: rows as wholes, each behind those that it receives from.

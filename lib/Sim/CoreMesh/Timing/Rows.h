@@ -195,6 +195,7 @@ private:
   Key key;
   const std::vector<Row> *check = nullptr;
   std::vector<std::vector<Cell>> buffers;
+  std::vector<Cell> blank;
   std::vector<const Cell *> inputs;
   std::vector<Cell *> outputs;
   std::vector<Row> held;

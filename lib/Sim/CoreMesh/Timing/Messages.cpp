@@ -267,7 +267,9 @@ bool Engine::takeFrom(const Posted &one, Event &event, Masks &wanted,
             out[0][x] = later(in[0][x], moved(ready, line->ticks[x]));
           }
         });
-    any |= !part.taken[y].none();
+    if (part.taken[y].none())
+      continue;
+    any = true;
     part.rest[y] = rest;
     if (!part.restLast.empty())
       part.restLast[y] = restLast;

@@ -95,8 +95,7 @@ private:
   void compute(const Instruction &instruction);
   void send(const Instruction &instruction);
   void share(const Instruction &instruction, Event &event, const Clocks &start);
-  void shareColumns(const Instruction &instruction, Event &event,
-                    const Clocks &start, Clocks &sent);
+  void shareColumns(Event &event, const Clocks &start, Clocks &sent);
   void wait(const Instruction &instruction);
   void checkPosted(const std::vector<int64_t> &tokens);
   void align();

@@ -55,7 +55,7 @@ Layout::Layout(const Config &config, const Program &program)
 }
 
 const Mask *Layout::intern(std::vector<char> on) {
-  auto &kept = pool[on];
+  auto &kept = pool[std::string(on.begin(), on.end())];
   if (!kept) {
     kept = std::make_unique<Mask>();
     kept->count = std::count(on.begin(), on.end(), 1);
@@ -140,10 +140,6 @@ void Layout::checkDead(const Instruction &instruction, const Masks &masks) {
           nameOf(y, x) + " is dead, and the program " +
           names[static_cast<int64_t>(instruction.op)] +
           " there: use a smaller grid, or leave that core out");
-}
-
-bool Layout::changes(int route) const {
-  return program.routes[route].source.depth() > 2;
 }
 
 const std::vector<const Ints *> &Layout::sources(int number,

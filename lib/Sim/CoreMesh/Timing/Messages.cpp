@@ -118,7 +118,7 @@ void Engine::share(const Instruction &instruction, Event &event,
                   });
     }
   } else {
-    shareColumns(instruction, event, start, sent);
+    shareColumns(event, start, sent);
   }
   for (int64_t y = 0; y < config.height; ++y)
     for (Clocks *clocks :
@@ -134,8 +134,7 @@ void Engine::share(const Instruction &instruction, Event &event,
     }
 }
 
-void Engine::shareColumns(const Instruction &, Event &event,
-                          const Clocks &start, Clocks &sent) {
+void Engine::shareColumns(Event &event, const Clocks &start, Clocks &sent) {
   size_t height = config.height, width = config.width;
   std::vector<std::vector<Cell>> last(height), done(height);
   for (auto *cells : {&last, &done})

@@ -19,6 +19,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
 namespace twmesh::timing {
 
@@ -81,7 +82,6 @@ public:
   /// Where the sources of cores stand on their axis at these loop indices, -1
   /// for none; by row.
   const std::vector<const Ints *> &sources(int route, const Ints &loops);
-  bool changes(int route) const;
   const Mask *intern(std::vector<char> on);
   const Mask *both(const Mask *a, const Mask *b);
   /// Adds wavelets over each link, by direction, row and column.
@@ -114,7 +114,7 @@ private:
   std::map<int64_t, std::unique_ptr<Ints>> constants;
   /// Positions of places, and places of positions, on the folded ring.
   Ints plainX, plainY, ringX, ringY, placeX, placeY;
-  std::map<std::vector<char>, std::unique_ptr<Mask>> pool;
+  std::unordered_map<std::string, std::unique_ptr<Mask>> pool;
   std::map<std::pair<const Mask *, const Mask *>, const Mask *> joint, joined;
   std::map<const Ints *, const Mask *> maskMemory;
   std::map<std::pair<int, Ints>, Masks> masksMemory;

@@ -1,0 +1,124 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Between tensors and tiles: where inputs lie before a program, and outputs after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from tilewright.core.errors import UserError
+from tilewright.sim.coremesh.functional.memory import Memory
+from tilewright.sim.coremesh.grid import Grid
+from tilewright.sim.coremesh.program import Place, Program
+from tilewright.sim.coremesh.steps import Step
+
+
+def load(program: Program, memory: Memory, inputs: Mapping[str, np.ndarray]) -> None:
+    """Put inputs into the cores' memories, padded by zeros; a core whose block lies outside its tensor gets zeros.
+
+    Raises:
+        UserError: an input is missing, unknown, or not of the shape and dtype that the program says.
+    """
+    wanted = {place.name for place in program.inputs}
+    if wanted != set(inputs):
+        raise UserError(f"Program '{program.name}' takes the inputs {sorted(wanted)}, not {sorted(inputs)}.")
+    for place in program.inputs:
+        tensor = np.asarray(inputs[place.name])
+        tiles = memory[place.slot.buffer]
+        if tensor.shape != place.shape or tensor.dtype != tiles.buffer.dtype:
+            raise UserError(
+                f"Input '{place.name}' is {tensor.dtype}{list(tensor.shape)}; program '{program.name}' takes "
+                f"{tiles.buffer.dtype}{list(place.shape)}."
+            )
+        blocks, index, inside = _blocks(place, memory.grid, tiles.buffer.shape)
+        cut = _cut(tensor, blocks, tiles.buffer.shape)
+        held = cut[tuple(np.where(inside, at, 0) for at in index)]
+        held[~inside] = 0
+        cores = np.arange(memory.grid.cores)
+        tiles.write(cores, memory.slots(place.slot, place.order, (), cores, f"Input '{place.name}'"), held)
+
+
+def collect(program: Program, memory: Memory, steps: list[Step]) -> dict[str, np.ndarray]:
+    """Put outputs together from the cores' memories, by name.
+
+    Raises:
+        UserError: a block was never written, is still on its way, is on no core, or differs between cores that hold it.
+    """
+    return {place.name: _collect(place, memory, steps) for place in program.outputs}
+
+
+def _collect(place: Place, memory: Memory, steps: list[Step]) -> np.ndarray:
+    tiles = memory[place.slot.buffer]
+    blocks, index, inside = _blocks(place, memory.grid, tiles.buffer.shape)
+    cores = np.flatnonzero(inside)
+    slots = memory.slots(place.slot, place.order, (), cores, f"Output '{place.name}'")
+    what = f"Output '{place.name}'"
+    tiles.check_written(cores, slots, what)
+    tiles.check_free("reads", cores, slots, what, steps)
+    number = np.ravel_multi_index(tuple(at[cores] for at in index), blocks) if blocks else np.zeros_like(cores)
+    held, first, which = np.unique(number, return_index=True, return_inverse=True)
+    count = int(np.prod(blocks, dtype=np.int64))
+    if held.size < count:
+        missing = int(np.setdiff1d(np.arange(count), held)[0])
+        block = tuple(int(at) for at in np.unravel_index(missing, blocks))
+        raise UserError(
+            f"Block {block} of output '{place.name}' is on no core ({count - held.size} of {count} are not): its block "
+            "expressions must reach all of them."
+        )
+    values = tiles.read(cores, slots) if cores.size else np.empty((0, *tiles.buffer.shape), tiles.buffer.dtype)
+    _check_replicas(place, memory.grid, values, cores, first[which.ravel()])
+    whole = values[first].reshape(*blocks, *tiles.buffer.shape)
+    rank = len(blocks)
+    whole = whole.transpose([axis for d in range(rank) for axis in (d, rank + d)])
+    whole = whole.reshape(tuple(b * s for b, s in zip(blocks, tiles.buffer.shape, strict=True)))
+    return np.ascontiguousarray(whole[tuple(slice(size) for size in place.shape)])
+
+
+def _check_replicas(place: Place, grid: Grid, values: np.ndarray, cores: np.ndarray, first: np.ndarray) -> None:
+    """Cores that hold one block must hold the same bits."""
+    flat = np.ascontiguousarray(values).reshape(cores.size, -1)
+    bits = flat.view(np.uint8).reshape(cores.size, flat.shape[1], flat.dtype.itemsize)
+    other = (bits != bits[first]).any(axis=2)
+    bad = np.argwhere(other)
+    if bad.size:
+        at, element = (int(number) for number in bad[0])
+        raise UserError(
+            f"Copies of output '{place.name}' differ: element {element} of the tile is {flat[at, element]} on "
+            f"{grid.name(int(cores[at]))} and {flat[first[at], element]} on {grid.name(int(cores[first[at]]))}, which "
+            "hold the same block. Replicated outputs must agree to the bit: sum in one order, or broadcast."
+        )
+
+
+def _blocks(
+    place: Place, grid: Grid, tile: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[np.ndarray, ...], np.ndarray]:
+    """Number of blocks per dimension, index of each core's block, and whether that lies inside the tensor."""
+    if not len(place.shape) == len(tile) == len(place.block):
+        raise UserError(
+            f"Place of '{place.name}' has a tensor of rank {len(place.shape)}, tiles of rank {len(tile)} and "
+            f"{len(place.block)} block expressions: they must be as many."
+        )
+    blocks = tuple(-(-size // part) if part else 0 for size, part in zip(place.shape, tile, strict=True))
+    index = tuple(grid.index(expr, place.order, ()) for expr in place.block)
+    inside = np.ones(grid.cores, dtype=bool)
+    for at, count in zip(index, blocks, strict=True):
+        inside &= (at >= 0) & (at < count)
+    return blocks, index, inside
+
+
+def _cut(tensor: np.ndarray, blocks: tuple[int, ...], tile: tuple[int, ...]) -> np.ndarray:
+    """A tensor as blocks [*blocks, *tile], padded by zeros."""
+    full = tuple(b * s for b, s in zip(blocks, tile, strict=True))
+    padded = np.zeros(full, tensor.dtype)
+    padded[tuple(_slices(tensor.shape))] = tensor
+    parts = padded.reshape([size for pair in zip(blocks, tile, strict=True) for size in pair])
+    rank = len(tile)
+    return parts.transpose([*range(0, 2 * rank, 2), *range(1, 2 * rank, 2)])
+
+
+def _slices(shape: tuple[int, ...]) -> Iterator[slice]:
+    for size in shape:
+        yield slice(size)

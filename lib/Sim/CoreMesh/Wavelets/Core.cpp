@@ -85,22 +85,23 @@ void Core::step(int64_t now) {
   if (stepped == now)
     return;
   stepped = now;
-  completeSends();
+  completeReceives();
   bool moved = receive(now);
-  while (runThread(now) && receive(now))
-    moved = true;
+  if (runThread(now))
+    moved |= receive(now);
+  if (send(now) && runThread(now))
+    moved |= receive(now);
   if (moved)
     wake(now, now + 1);
-  send(now);
   if (finished() && finishedAt < 0)
     finishedAt = now;
 }
 
-/// What sent its last wavelet in an earlier cycle.
-void Core::completeSends() {
-  for (Transfer *transfer : leaving)
+/// What came in an earlier cycle is in memory.
+void Core::completeReceives() {
+  for (Transfer *transfer : arrived)
     finish(*transfer);
-  leaving.clear();
+  arrived.clear();
 }
 
 /// Starts instructions until one takes time; whether any was started.
@@ -167,8 +168,8 @@ void Core::startTransfer(int64_t now) {
     transfer.end = network.end(pc->inFlow, number);
     engine(inbound, pc->inRoute).push(transfer, &Transfer::nextIn);
   }
-  if (pc->op == TWMESH_SEND && program.base) {
-    transfer.earliest = now + program.base;
+  if (pc->op == TWMESH_SEND) {
+    transfer.earliest = now + program.base + program.stage;
     wake(now, transfer.earliest);
   }
   if (pc->outRoute >= 0)
@@ -246,21 +247,27 @@ bool Core::receiveOn(Engine &known, int64_t now) {
     return true;
   known.pop(&Transfer::nextIn);
   if (!transfer.relays)
-    finish(transfer);
+    arrived.push_back(&transfer);
   return true;
 }
 
-/// One wavelet of one engine, in turn.
-void Core::send(int64_t now) {
+/// One wavelet of one engine, in turn; whether that was a transfer's last.
+bool Core::send(int64_t now) {
   size_t engines = outbound.size();
   for (size_t i = 0; i < engines; ++i) {
     size_t chosen = turn + i < engines ? turn + i : turn + i - engines;
-    if (!outbound[chosen].first || !sendOn(outbound[chosen], now))
+    Transfer *transfer = outbound[chosen].first;
+    if (!transfer || !sendOn(*transfer, now))
       continue;
     turn = chosen + 1 < engines ? chosen + 1 : 0;
     wake(now, now + 1);
-    return;
+    if (transfer->sent < transfer->wavelets)
+      return false;
+    outbound[chosen].pop(&Transfer::nextOut);
+    finish(*transfer);
+    return true;
   }
+  return false;
 }
 
 /// Whether the next wavelet of a transfer is there to be sent.
@@ -271,17 +278,13 @@ bool Core::hasNext(const Transfer &transfer, int64_t now) const {
          transfer.leaves[transfer.sent % (program.stage + 1)] <= now;
 }
 
-bool Core::sendOn(Engine &known, int64_t now) {
-  Transfer &transfer = *known.first;
+bool Core::sendOn(Transfer &transfer, int64_t now) {
   if (!hasNext(transfer, now) || !network.canInject(transfer.outFlow, now))
     return false;
   if (!transfer.relays && !touch(transfer, transfer.sent, true, false, now))
     return false;
   network.inject(transfer.outFlow, now);
-  if (++transfer.sent == transfer.wavelets) {
-    known.pop(&Transfer::nextOut);
-    leaving.push_back(&transfer);
-  }
+  ++transfer.sent;
   return true;
 }
 

@@ -108,15 +108,15 @@ private:
                                int32_t route);
   static Engine &engine(std::vector<Engine> &engines, int32_t route);
 
-  void completeSends();
+  void completeReceives();
   bool runThread(int64_t now);
   bool startNext(int64_t now);
   bool runs(int64_t now);
   void startTransfer(int64_t now);
   bool receive(int64_t now);
   bool receiveOn(Engine &engine, int64_t now);
-  void send(int64_t now);
-  bool sendOn(Engine &engine, int64_t now);
+  bool send(int64_t now);
+  bool sendOn(Transfer &transfer, int64_t now);
   bool hasNext(const Transfer &transfer, int64_t now) const;
   bool touch(const Transfer &transfer, int32_t wavelet, bool reads, bool writes,
              int64_t now);
@@ -139,7 +139,7 @@ private:
   size_t turn = 0; ///< which engine sends next
   std::deque<Transfer> pool;
   std::vector<Transfer *> spare;
-  std::vector<Transfer *> leaving; ///< have sent the last wavelet just now
+  std::vector<Transfer *> arrived; ///< took their last wavelet just now
   std::vector<std::pair<int32_t, Transfer *>> combining; ///< last per slot
   int64_t stepped = -1;
   int32_t live = 0;

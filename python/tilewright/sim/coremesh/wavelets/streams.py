@@ -79,6 +79,7 @@ class _Build:
     places: list[np.ndarray] = field(default_factory=list)
     numbers: list[np.ndarray] = field(default_factory=list)
     tokens: dict[str, int] = field(default_factory=dict)
+    started: dict[str, np.ndarray] = field(default_factory=dict)  # token: cores that have not waited for it
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -101,13 +102,17 @@ class _Build:
             self._transfer(number, step, instruction, cores)
 
     def _wait(self, number: int, instruction: Wait) -> None:
-        every = np.arange(self.grid.cores)
+        """Who started nothing that made these tokens since the last wait neither waits nor pays."""
+        paying = np.zeros(self.grid.cores, dtype=bool)
         for token in dict.fromkeys(instruction.tokens):
-            self._emit(number, every, op=WAIT, token=self._token(token))
+            waiting = self.started.pop(token, None)
+            if waiting is not None:
+                self._emit(number, np.flatnonzero(waiting), op=WAIT, token=self._token(token))
+                paying |= waiting
         overheads = self.machine.overheads
         cycles = {"": 0.0, "round": overheads.round, "collective": overheads.collective}[instruction.overhead]
         if cycles:
-            self._emit(number, every, op=BUSY, detail=round(cycles))
+            self._emit(number, np.flatnonzero(paying), op=BUSY, detail=round(cycles))
 
     def _transfer(self, number: int, step: Step, instruction: Send | Recv | Relay, cores: np.ndarray) -> None:
         slots = self.grid.index(instruction.slot.index, instruction.cores.order, step.loops)[cores]
@@ -123,6 +128,7 @@ class _Build:
             fields["out_route"], fields["out_flow"] = self.routes[name], self.flows.outgoing(name, step, cores)
         if isinstance(instruction, Recv) and instruction.combine is not None:
             fields["combines"] = self.slot_base[instruction.slot.buffer] + slots
+        self.started.setdefault(instruction.token, np.zeros(self.grid.cores, dtype=bool))[cores] = True
         self._emit(number, cores, **fields)
 
     def _wavelets(self, slot: Slot) -> int:

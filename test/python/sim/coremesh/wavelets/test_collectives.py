@@ -19,27 +19,28 @@ TOY = machine("toy8x8", width=64, height=64)
 RAMP = 2
 
 
-def within(program: Program, form: float, part: float = 0.05, few: int = 2) -> None:
-    """Test 6 of the reference: at most 5 % off; a closed form counts the last cycle, or not."""
+def within(program: Program, form: float, part: float = 0.05) -> None:
+    """Test 6 of the reference: at most 5 % off."""
     found = simulate(program, TOY).cycles
-    assert abs(found - form) <= max(part * form, few), (found, form)
+    assert abs(found - form) <= part * form, (found, form)
 
 
 @pytest.mark.parametrize(("cores", "size"), [(2, 1), (8, 1), (7, 64), (64, 1), (64, 256), (33, 40)])
 def test_chain(cores: int, size: int):
-    within(programs.chain(cores, size), size + (2 * RAMP + 2) * (cores - 1))
+    assert simulate(programs.chain(cores, size), TOY).cycles == size + (2 * RAMP + 2) * (cores - 1)
 
 
 @pytest.mark.parametrize(("cores", "size"), [(2, 8), (5, 40), (16, 100), (64, 16)])
 def test_star(cores: int, size: int):
-    within(programs.star(cores, size), size * (cores - 1) + 2 * RAMP + 1)
+    """The form counts no hop, which the nearest core's first wavelet takes all the same."""
+    assert simulate(programs.star(cores, size), TOY).cycles == size * (cores - 1) + 2 * RAMP + 1 + 1
 
 
 @pytest.mark.parametrize(("cores", "size"), [(2, 8), (8, 64), (16, 200), (64, 256)])
 def test_tree(cores: int, size: int):
     """Each of log2(cores) levels takes all wavelets in, over a distance that doubles."""
     levels = cores.bit_length() - 1
-    within(programs.tree(cores, size), levels * (size + 2 * RAMP - 1) + cores - 1)
+    within(programs.tree(cores, size), levels * (size + 2 * RAMP + 1) + cores - 1)
 
 
 @pytest.mark.parametrize(("cores", "groups", "size"), [(16, 4, 64), (64, 8, 16), (64, 4, 256), (36, 6, 100)])
@@ -48,19 +49,19 @@ def test_two_phase(cores: int, groups: int, size: int):
     part = cores // groups
     first = size + (2 * RAMP + 2) * (part - 1)
     second = size + (2 * RAMP + 1 + part) * (groups - 1)
-    within(programs.two_phase(cores, groups, size), first + second)
+    assert simulate(programs.two_phase(cores, groups, size), TOY).cycles == first + second
 
 
 @pytest.mark.parametrize(("cores", "size"), [(2, 1), (8, 64), (64, 1), (64, 256)])
 def test_broadcast(cores: int, size: int):
-    within(programs.broadcast(cores, 0, size), size + cores + 2 * RAMP)
+    assert simulate(programs.broadcast(cores, 0, size), TOY).cycles == size + cores + 2 * RAMP
 
 
 @pytest.mark.parametrize(("cores", "size"), [(4, 16), (8, 64), (16, 64)])
 def test_ring_allreduce(cores: int, size: int):
-    """2 (P - 1) rounds of one chunk over two hops, each from an empty network."""
+    """2 (P - 1) rounds of one chunk over two hops, each from an empty network; then they are put together."""
     rounds = 2 * (cores - 1)
-    within(programs.ring_allreduce(cores, size), rounds * (size + 2 * RAMP + 1))
+    within(programs.ring_allreduce(cores, size), rounds * (size + 2 * RAMP + 3))
 
 
 @pytest.mark.parametrize("order", ["ring", "linear"])
@@ -83,7 +84,7 @@ def test_calibrated_rounds_cost_more():
     """416 cycles per round, 0.579 per multiply-add, 2.73 per vector call: the law of WaferLLM's table 3."""
     calibrated = machine("wse2", "calibrated")
     found = simulate(programs.gemm(8, (8, 8, 8), "float16"), calibrated).cycles
-    law = 8 * (416 + 0.579 * 512 + 2.73 * 64)
+    law = 8 * (0.579 * 512 + 2.73 * 64) + 7 * 416  # nothing is on its way in the last
     assert law <= found <= 1.02 * law + 64
 
 
@@ -97,7 +98,7 @@ def test_determinism():
 def test_64_x_64_cores_at_once():
     """4,096 routers and cores: all rows reduce."""
     found = simulate(programs.chain(64, 100, height=64), TOY)
-    assert abs(found.cycles - (100 + 6 * 63)) <= 2
+    assert found.cycles == 100 + 6 * 63
     assert int(found.links[..., 2].sum()) == 64 * 63 * 100
     assert np.array_equal(found.links, found.links[:1].repeat(64, axis=0))
 

@@ -16,6 +16,9 @@ from tilewright.sim.coremesh.machine import Machine, machine
 from tilewright.sim.coremesh.program import Buffer, Compute, Cores, Cost, Program, Recv, Route, Send, Slot, Wait
 from tilewright.sim.coremesh.wavelets import simulate
 
+#: An engine reads a cycle before it sends, and what has come is there a cycle later.
+ENDS = 2
+
 
 def toy(**fields: object) -> Machine:
     return machine("toy8x8", **{"width": 64, "height": 64, **fields})
@@ -24,15 +27,15 @@ def toy(**fields: object) -> Machine:
 @pytest.mark.parametrize("wavelets", [1, 2, 17])
 @pytest.mark.parametrize("hops", [1, 2, 7, 63])
 def test_latency(hops: int, wavelets: int):
-    """Test 1 of the reference: two ramps and the hops; the rest comes one per cycle."""
-    assert simulate(programs.pass_on(64, hops, wavelets), toy()).cycles == 4 + hops + wavelets - 1
+    """Test 1 of the reference: two ramps and the hops, and the rest one per cycle; besides, the ends."""
+    assert simulate(programs.pass_on(64, hops, wavelets), toy()).cycles == ENDS + 4 + hops + wavelets - 1
 
 
 @pytest.mark.parametrize(("alpha", "ramp"), [(1, 1), (2, 2), (9, 5)])
 def test_latency_of_other_machines(alpha: int, ramp: int):
     """Longer wires hold more: they stay as fast."""
     found = simulate(programs.pass_on(12, 11, 50), toy(alpha_cycles=alpha, ramp_cycles=ramp))
-    assert found.cycles == 2 * ramp + 11 * alpha + 49
+    assert found.cycles == ENDS + 2 * ramp + 11 * alpha + 49
 
 
 def test_halves_of_wavelets_count_as_whole_ones():
@@ -42,7 +45,7 @@ def test_halves_of_wavelets_count_as_whole_ones():
 
 def test_base_cost_of_a_message():
     found = simulate(programs.pass_on(4, 3, 5), toy(base_cycles=40))
-    assert found.cycles == 40 + 4 + 3 + 4
+    assert found.cycles == ENDS + 40 + 4 + 3 + 4
 
 
 def test_shorter_way_around_a_torus():
@@ -55,8 +58,8 @@ def test_shorter_way_around_a_torus():
         ],
         [Route("r", "x", add(P, -6))],
     )
-    assert simulate(program, machine("toy8x8", topology="torus")).cycles == 4 + 2
-    assert simulate(program, machine("toy8x8")).cycles == 4 + 6
+    assert simulate(program, machine("toy8x8", topology="torus")).cycles == ENDS + 4 + 2
+    assert simulate(program, machine("toy8x8")).cycles == ENDS + 4 + 6
 
 
 def crossing(flows: int, size: int) -> Program:
@@ -73,7 +76,7 @@ def test_flows_share_a_link(flows: int):
     size = 100
     found = simulate(crossing(flows, size), toy())
     assert found.links[0, flows - 1, 2] == flows * size
-    assert flows * size <= found.cycles <= flows * size + 4 + 2 * flows
+    assert flows * size <= found.cycles <= flows * size + ENDS + 4 + 2 * flows
     receivers = found.finish[0, flows:]
     assert receivers.min() > (flows - 1) * size  # none is served before the others
     assert found.links[..., :4].sum() == flows * flows * size
@@ -136,7 +139,7 @@ def test_streams_of_one_bank_take_turns():
         )
         return simulate(dataclasses.replace(base, buffers=buffers), core).cycles
 
-    assert cycles(0, 1) == 200 + 4
+    assert cycles(0, 1) == 200 + ENDS + 4
     assert cycles(0, 0) > 1.4 * cycles(0, 1)
 
 
@@ -237,14 +240,14 @@ def test_every_core_its_own_neighbours():
     body = [Send(every, "r", Slot("v"), "t"), Recv(every, "r", Slot("w"), "t"), Wait(("t",))]
     program = line(9, body, [Route("r", "x", mod(add(P, 8), 9), order="ring")], size=64, height=5)
     found = simulate(program, toy())
-    assert found.cycles == 4 + 2 + 63
+    assert found.cycles == ENDS + 4 + 2 + 63
     assert found.links[:, :-1, 2].tolist() == found.links[:, 1:, 3].tolist() == [[64] * 8] * 5
 
 
 def test_sender_and_receiver_in_one():
     """A core that is its own source: through its router and back."""
     body = [Send(Cores(), "r", Slot("v"), "t"), Recv(Cores(), "r", Slot("w"), "t"), Wait(("t",))]
-    assert simulate(line(3, body, [Route("r", "x", P)], size=5), toy()).cycles == 4 + 4
+    assert simulate(line(3, body, [Route("r", "x", P)], size=5), toy()).cycles == ENDS + 4 + 4
 
 
 def test_rows_and_columns_are_not_mixed_up():
@@ -254,5 +257,5 @@ def test_rows_and_columns_are_not_mixed_up():
         Wait(("t",)),
     ]
     found = simulate(line(4, body, [Route("r", "y", add(P, -3))], height=5), toy())
-    assert found.cycles == 4 + 3
+    assert found.cycles == ENDS + 4 + 3
     assert found.links[..., 1].sum(axis=1).tolist() == [4, 8, 8, 4, 0]

@@ -23,47 +23,46 @@
 
 namespace twmesh::wavelets {
 
-/// Wakes things by number; what is woken from afar may be found twice.
+/// Wakes things by number, each at most once per cycle and in ascending order:
+/// what stands beside each other in memory is looked at one after the other.
 class Agenda {
 public:
-  explicit Agenda(size_t things) : soon(things, 0) {}
+  explicit Agenda(size_t things) {
+    for (Slot &slot : wheel)
+      slot.words.resize((things + 63) / 64);
+  }
 
   /// Looks at `thing` at cycle `at`, which is after `now`.
   void wake(int32_t thing, int64_t now, int64_t at) {
-    if (at - now >= slots) {
+    if (at - now >= slots)
       later.emplace(at, thing);
-      return;
-    }
-    uint64_t bit = uint64_t(1) << (at % slots);
-    if (soon[thing] & bit)
-      return;
-    soon[thing] |= bit;
-    wheel[at % slots].push_back(thing);
-    ++waiting;
+    else
+      mark(thing, at);
   }
 
   /// The next cycle after `now` at which something is to be looked at; -1:
   /// there is none.
   int64_t next(int64_t now) const {
     int64_t far = later.empty() ? -1 : later.top().first;
-    if (waiting)
-      for (int64_t at = now + 1; at < now + slots; ++at)
-        if (!wheel[at % slots].empty())
-          return far >= 0 && far < at ? far : at;
+    for (int64_t at = now + 1; waiting && at < now + slots; ++at)
+      if (wheel[at % slots].count)
+        return far >= 0 && far < at ? far : at;
     return far;
   }
 
   /// Takes what is to be looked at at `now` into `found`.
   void take(int64_t now, std::vector<int32_t> &found) {
     found.clear();
-    std::swap(found, wheel[now % slots]);
-    waiting -= found.size();
-    uint64_t bit = uint64_t(1) << (now % slots);
-    for (int32_t thing : found)
-      soon[thing] &= ~bit;
-    while (!later.empty() && later.top().first == now) {
-      found.push_back(later.top().second);
-      later.pop();
+    for (; !later.empty() && later.top().first == now; later.pop())
+      mark(later.top().second, now);
+    Slot &slot = wheel[now % slots];
+    waiting -= slot.count;
+    for (size_t word = 0; slot.count; ++word) {
+      for (uint64_t left = slot.words[word]; left; left &= left - 1) {
+        found.push_back(int32_t(64 * word + __builtin_ctzll(left)));
+        --slot.count;
+      }
+      slot.words[word] = 0;
     }
   }
 
@@ -71,8 +70,22 @@ private:
   static constexpr int64_t slots = 64;
   using Event = std::pair<int64_t, int32_t>;
 
-  std::array<std::vector<int32_t>, slots> wheel;
-  std::vector<uint64_t> soon;
+  /// One bit per thing.
+  struct Slot {
+    std::vector<uint64_t> words;
+    size_t count = 0;
+  };
+
+  void mark(int32_t thing, int64_t at) {
+    Slot &slot = wheel[at % slots];
+    uint64_t &word = slot.words[thing / 64], bit = uint64_t(1) << (thing % 64);
+    size_t isNew = !(word & bit);
+    word |= bit;
+    slot.count += isNew;
+    waiting += isNew;
+  }
+
+  std::array<Slot, slots> wheel;
   size_t waiting = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> later;
 };

@@ -120,6 +120,8 @@ class _Run:
         for slot, index in writes:
             self.memory[slot.buffer].check_free("writes", cores, index, step, self.steps)
         results = instruction.run(*reads)
+        if not reads:  # the kernel cannot know how many cores there are: it makes one tile for all
+            results = tuple(np.broadcast_to(one, (cores.size, *one.shape[1:])) for one in results)
         if len(results) != len(writes):
             raise UserError(f"{step} makes {len(results)} tiles and writes {len(writes)} slots: as many are needed.")
         for (slot, index), result in zip(writes, results, strict=True):

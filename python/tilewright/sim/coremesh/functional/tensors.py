@@ -42,23 +42,24 @@ def load(program: Program, memory: Memory, inputs: Mapping[str, np.ndarray]) -> 
 
 
 def collect(program: Program, memory: Memory, steps: list[Step]) -> dict[str, np.ndarray]:
-    """Put outputs together from the cores' memories, by name.
+    """Put outputs together from the cores' memories, by name; blocks of one may lie in several slots of a core.
 
     Raises:
         UserError: a block was never written, is still on its way, is on no core, or differs between cores that hold it.
     """
-    return {place.name: _collect(place, memory, steps) for place in program.outputs}
+    places: dict[str, list[Place]] = {}
+    for place in program.outputs:
+        places.setdefault(place.name, []).append(place)
+    return {name: _collect(several, memory, steps) for name, several in places.items()}
 
 
-def _collect(place: Place, memory: Memory, steps: list[Step]) -> np.ndarray:
+def _collect(places: list[Place], memory: Memory, steps: list[Step]) -> np.ndarray:
+    place = places[0]
     tiles = memory[place.slot.buffer]
-    blocks, index, inside = _blocks(place, memory.grid, tiles.buffer.shape)
-    cores = np.flatnonzero(inside)
-    slots = memory.slots(place.slot, place.order, (), cores, f"Output '{place.name}'")
-    what = f"Output '{place.name}'"
-    tiles.check_written(cores, slots, what)
-    tiles.check_free("reads", cores, slots, what, steps)
-    number = np.ravel_multi_index(tuple(at[cores] for at in index), blocks) if blocks else np.zeros_like(cores)
+    _check_alike(places, memory)
+    blocks = _blocks(place, memory.grid, tiles.buffer.shape)[0]
+    parts = [_read(one, memory, steps) for one in places]
+    cores, number, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     held, first, which = np.unique(number, return_index=True, return_inverse=True)
     count = int(np.prod(blocks, dtype=np.int64))
     if held.size < count:
@@ -68,13 +69,35 @@ def _collect(place: Place, memory: Memory, steps: list[Step]) -> np.ndarray:
             f"Block {block} of output '{place.name}' is on no core ({count - held.size} of {count} are not): its block "
             "expressions must reach all of them."
         )
-    values = tiles.read(cores, slots) if cores.size else np.empty((0, *tiles.buffer.shape), tiles.buffer.dtype)
     _check_replicas(place, memory.grid, values, cores, first[which.ravel()])
     whole = values[first].reshape(*blocks, *tiles.buffer.shape)
     rank = len(blocks)
     whole = whole.transpose([axis for d in range(rank) for axis in (d, rank + d)])
     whole = whole.reshape(tuple(b * s for b, s in zip(blocks, tiles.buffer.shape, strict=True)))
     return np.ascontiguousarray(whole[tuple(slice(size) for size in place.shape)])
+
+
+def _check_alike(places: list[Place], memory: Memory) -> None:
+    """Slots that hold one tensor hold tiles of one shape and dtype."""
+    kinds = {(one.shape, memory[one.slot.buffer].buffer.shape, memory[one.slot.buffer].buffer.dtype) for one in places}
+    if len(kinds) > 1:
+        raise UserError(
+            f"Output '{places[0].name}' is collected from buffers {sorted({one.slot.buffer for one in places})}, which "
+            "differ in the shape or dtype of their tiles, or as tensors of several shapes: they must be alike."
+        )
+
+
+def _read(place: Place, memory: Memory, steps: list[Step]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cores that hold a block of an output in one slot each, numbers of the blocks, and the tiles."""
+    tiles = memory[place.slot.buffer]
+    blocks, index, inside = _blocks(place, memory.grid, tiles.buffer.shape)
+    cores, what = np.flatnonzero(inside), f"Output '{place.name}'"
+    slots = memory.slots(place.slot, place.order, (), cores, what)
+    tiles.check_written(cores, slots, what)
+    tiles.check_free("reads", cores, slots, what, steps)
+    number = np.ravel_multi_index(tuple(at[cores] for at in index), blocks) if blocks else np.zeros_like(cores)
+    values = tiles.read(cores, slots) if cores.size else np.empty((0, *tiles.buffer.shape), tiles.buffer.dtype)
+    return cores, number, values
 
 
 def _check_replicas(place: Place, grid: Grid, values: np.ndarray, cores: np.ndarray, first: np.ndarray) -> None:

@@ -224,3 +224,20 @@ def test_the_folded_ring_shifts_by_two_hops():
     program = line(5, body, [Route("r", "x", mod(add(P, 4), 5), order="ring")], out="w")
     found = run(program, {"v": np.arange(5, dtype="float32")[None]})["out"][0]
     assert found.tolist() == [1, 3, 0, 4, 2]
+
+
+def test_kernel_without_operands_makes_one_tile_for_all_cores():
+    fill = Compute(Cores(), "fill", (), (Slot("x"),), Cost(), lambda: (np.full((1, 1, 2), 7, np.int32),))
+    place = Place("x", (2, 6), Slot("x"), (Y, X))
+    buffer = Buffer("x", (1, 2), np.dtype(np.int32))
+    made = Program("fill", 2, 3, (buffer,), (), (), (place,), (fill,))
+    np.testing.assert_array_equal(run(made, {})["x"], np.full((2, 6), 7))
+
+
+def test_output_in_several_slots():
+    """Blocks 2 x and 2 x + 1 of each row lie in the two slots of core x."""
+    x = np.arange(12, dtype=np.int32).reshape(1, 12)
+    buffer = Buffer("x", (1, 2), np.dtype(np.int32), 2)
+    places = tuple(Place("x", (1, 12), Slot("x", Const(s)), (Y, add(times(X, 2), s))) for s in (0, 1))
+    same = Program("same", 1, 3, (buffer,), (), places, places, ())
+    np.testing.assert_array_equal(run(same, {"x": x})["x"], x)

@@ -1,0 +1,178 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""dist-GEMM-T: C = A B^T without transposing: a mesh transpose would move tiles across the diagonal.
+
+Each round multiplies the core's tile of A with the tile of B that is passing, and adds the partial products of a row
+into the core that owns this block of C: a root that moves from round to round. Two chains run towards it from the ends
+of the row. They overlap with the next round's product (WaferLLM, OSDI 2025, section 5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.plan.mesh.kernels import MatMul, Store
+from tilewright.plan.mesh.product import ALL, Product
+from tilewright.plan.mesh.rotation import Rotation, slots
+from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, at_least, differ, equal, less, term
+from tilewright.plan.mesh.writer import Writer, cores, slot
+from tilewright.sim.coremesh.program import Program, Slot
+
+
+def transposed_product(product: Product) -> Program:
+    """C = A B^T; inputs ``A`` [m, k] and ``B`` [n, k], output ``C`` [m, n], all in plain blocks along the folded rings.
+
+    The rows of B are cut into lcm(height, width) blocks, which go round the columns; no operand is aligned. In round t
+    row I holds block ``h = I * held_b - t`` of B, whose products belong to the core of logical column ``h / held_a``.
+    """
+    rounds = product.blocks
+    writer = Writer("gemm_t", product.height, product.width)
+    state = _State(writer, product)
+    state.multiply(0)
+    _wait(writer, state.right.start_shift(writer, 0))
+    with writer.loop(rounds - 1) as turn:
+        tokens = state.reduce(turn) + state.right.start_shift(writer, turn + 1)
+        state.multiply(turn + 1)
+        _wait(writer, tokens)
+    _wait(writer, state.reduce(rounds - 1))
+    state.finish()
+    return writer.program()
+
+
+class _State:
+    """Buffers of a program, and what is done with them in a round."""
+
+    def __init__(self, writer: Writer, product: Product) -> None:
+        self.writer, self.product = writer, product
+        m, k, n = -(-product.m // product.height), -(-product.k // product.width), -(-product.n // product.blocks)
+        self.left = slot(writer.buffer("A", (m, k), product.dtype))
+        writer.input("A", (product.m, product.k), self.left, (Y, X), "ring")
+        held = product.held_b
+        buffer = writer.buffer("B", (n, k), product.dtype, slots(product.height, held))
+        self.right = Rotation(buffer, "y", "ring", product.height, held)
+        for place in range(held):
+            writer.input("B", (product.n, product.k), self.right.at(place), (Y * held + place, X), "ring")
+        self.partial = writer.buffer("partial", (m, n), product.accumulator, 2) if product.width > 1 else ""
+        self.total = writer.buffer("C", (m, n), product.accumulator, product.held_a)
+        self.width = m, n * product.held_a
+
+    def multiply(self, turn: TermLike) -> None:
+        """The product of a round: the root's into C, the others' into one of two slots."""
+        kernel = MatMul(self.product.accumulator, transposed=True)
+        reads, root = (self.left, self.right.at(0, turn)), self.root(turn)
+        if self.product.width == 1:
+            self.writer.compute(cores(order="ring"), kernel, reads, (self.block(turn),))
+            return
+        at_root, others = equal(X, root), differ(X, root, self.product.width)
+        self.writer.compute(cores(at_root, order="ring"), kernel, reads, (self.block(turn),))
+        self.writer.compute(cores(others, order="ring"), kernel, reads, (slot(self.partial, term(turn) % 2),))
+
+    def reduce(self, turn: TermLike) -> list[str]:
+        """Start to add the partial products of a round into the root's. Returns tokens."""
+        if self.product.width == 1:
+            return []
+        chains = _Chains(self.writer, self.product.width, self.root(turn), slot(self.partial, term(turn) % 2))
+        return chains.start(self.block(turn))
+
+    def root(self, turn: TermLike) -> Term:
+        """Logical column of the root of each row."""
+        return self._passing(turn) // self.product.held_a
+
+    def block(self, turn: TermLike) -> Slot:
+        """Where the root keeps the block of C of a round."""
+        return slot(self.total, self._passing(turn) % self.product.held_a)
+
+    def finish(self) -> None:
+        """C as one tile per core, in the result's type."""
+        product, home = self.product, self.total
+        if product.held_a > 1 or product.result != product.accumulator:
+            home = self.writer.buffer("C_whole", self.width, product.result)
+            parts = [slot(self.total, place) for place in range(product.held_a)]
+            self.writer.compute(ALL, Store(np.dtype(product.result)), parts, (slot(home),))
+        self.writer.output("C", (product.m, product.n), slot(home), (Y, X), "ring")
+
+    def _passing(self, turn: TermLike) -> Term:
+        """Which block of B's rows passes each row of cores."""
+        return (Y * self.product.held_b - turn) % self.product.blocks
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """Two chains along each row, towards a root given by its logical column.
+
+    Cores are told apart by their logical columns l, that of the root being r, of N. Even places of the line have
+    ``l <= (N - 1) / 2`` and stand at ``2 l``, odd ones at ``2 (N - l) - 1``. So an even core stands left of an even
+    root if ``l < r``, left of an odd one if ``l + r < N``, and so on: all conditions are affine. Links alternate
+    between two routes per direction, since a core listens on one and sends on the other.
+    """
+
+    writer: Writer
+    length: int
+    root: Term
+    partial: Slot
+
+    def start(self, total: Slot) -> list[str]:
+        """Start chains that add up in the root's slot ``total``. Returns tokens."""
+        last_even = self.length % 2
+        tokens = [
+            self._send(self._rightward(False), equal(X, 0), differ(self.root, 0, self.length)),
+            self._send(self._leftward(not last_even), equal(X, self.length // 2), self._root_is_not_last()),
+        ]
+        for even in (True, False):
+            for where in self._left(even):
+                tokens.append(self._relay(self._rightward(even), self._rightward(not even), *where))
+            for where in self._right(even):
+                tokens.append(self._relay(self._leftward(even), self._leftward(not even), *where))
+            here = (equal(X, self.root), self._is(even))
+            tokens.append(self._recv(self._rightward(even), total, *here, differ(self.root, 0, self.length)))
+            tokens.append(self._recv(self._leftward(even), total, *here, self._root_is_not_last()))
+        return tokens
+
+    def _left(self, even: bool) -> list[tuple[Condition, ...]]:
+        """Cores left of the root, without the first of the line."""
+        if even:
+            return [(less(X, self.root), less(X + self.root, self.length), at_least(X, 1))]
+        return [(less(self.root, X), at_least(X + self.root, self.length))]
+
+    def _right(self, even: bool) -> list[tuple[Condition, ...]]:
+        """Cores right of the root, without the last of the line."""
+        above, below = less(self.root, X), less(X, self.root)
+        inside = differ(X, self.length // 2, self.length)
+        if even:
+            return [
+                (above, self._is(True), inside),
+                (below, at_least(X + self.root, self.length), self._is(True), inside),
+            ]
+        return [(above, less(X + self.root, self.length), self._is(False), inside), (below, self._is(False), inside)]
+
+    def _is(self, even: bool) -> Condition:
+        """Whether a core's place on the line is even, or odd."""
+        half = (self.length - 1) // 2
+        return at_least(half, X) if even else less(half, X)
+
+    def _root_is_not_last(self) -> Condition:
+        return differ(self.root, self.length // 2, self.length)
+
+    def _rightward(self, even: bool) -> str:
+        """The route to the next place, which is even or odd."""
+        return self.writer.route(f"x_right_{'even' if even else 'odd'}", "x", P - 1)
+
+    def _leftward(self, even: bool) -> str:
+        return self.writer.route(f"x_left_{'even' if even else 'odd'}", "x", P + 1)
+
+    def _send(self, route: str, *where: Condition) -> str:
+        return self.writer.send(cores(*where, order="ring"), route, self.partial)
+
+    def _relay(self, incoming: str, outgoing: str, *where: Condition) -> str:
+        return self.writer.relay(cores(*where, order="ring"), incoming, outgoing, self.partial)
+
+    def _recv(self, route: str, total: Slot, *where: Condition) -> str:
+        return self.writer.recv(cores(*where, order="ring"), route, total, "add")
+
+
+def _wait(writer: Writer, tokens: list[str]) -> None:
+    if tokens:
+        writer.wait(tokens, "round")

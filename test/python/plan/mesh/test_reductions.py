@@ -1,0 +1,124 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reductions and broadcasts along lines and grids, of all kinds and lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from walker import run
+
+from tilewright.core.errors import UserError
+from tilewright.plan.mesh.allreduce import Reduce, broadcast, reduction, roots
+from tilewright.plan.mesh.reduction import Scheme
+
+LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31]
+SCHEMES = [
+    Scheme("star"),
+    Scheme("chain"),
+    Scheme("tree"),
+    Scheme("two_phase"),
+    *(Scheme("k_tree", levels) for levels in (1, 2, 3, 4)),
+    Scheme("ring"),
+]
+
+
+def vectors(height: int, width: int, elements: int) -> np.ndarray:
+    return np.random.default_rng(height * width).integers(-99, 100, (height, width, elements)).astype(np.int32)
+
+
+@pytest.mark.parametrize("combine", ["add", "max"])
+@pytest.mark.parametrize("scheme", SCHEMES, ids=lambda scheme: f"{scheme.kind}{scheme.levels}")
+@pytest.mark.parametrize("length", LENGTHS)
+def test_allreduce_along_one_axis(length: int, scheme: Scheme, combine: str):
+    axis = "y" if length % 2 else "x"
+    shape = (length, 2) if axis == "y" else (2, length)
+    x = vectors(*shape, 5)
+    what = Reduce(*shape, 5, np.int32, combine, (axis,), (scheme,))  # type: ignore[arg-type]
+    done = run(reduction(what), x=x).collect("x")
+    where = 0 if axis == "y" else 1
+    expected = (np.add if combine == "add" else np.maximum).reduce(x, axis=where, keepdims=True)
+    np.testing.assert_array_equal(done, np.broadcast_to(expected, x.shape))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES[:-1], ids=lambda scheme: f"{scheme.kind}{scheme.levels}")
+@pytest.mark.parametrize("grid", [(1, 1), (3, 5), (6, 4), (2, 9)])
+def test_reduce_of_a_grid(grid: tuple[int, int], scheme: Scheme):
+    """One axis, then the other: the result is where both roots meet."""
+    x = vectors(*grid, 3)
+    what = Reduce(*grid, 3, np.int32, "add", ("x", "y"), (scheme, scheme), everywhere=False)
+    done = run(reduction(what), x=x).collect("x")
+    at = roots(what)
+    np.testing.assert_array_equal(done[at["y"], at["x"]], x.sum((0, 1)))
+    both = Reduce(*grid, 3, np.int32, "add", ("y", "x"), (scheme, Scheme("chain")))
+    done = run(reduction(both), x=x).collect("x")
+    np.testing.assert_array_equal(done, np.broadcast_to(x.sum((0, 1)), x.shape))
+
+
+@pytest.mark.parametrize("order", ["ring", "linear"])
+@pytest.mark.parametrize("elements", [1, 4, 7, 30])
+def test_ring_in_chunks(order: str, elements: int):
+    """Vectors shorter than the line, of its length, and longer; on the folded ring nothing goes further than 2."""
+    x = vectors(2, 7, elements)
+    done = run(reduction(Reduce(2, 7, elements, np.int32, schemes=(Scheme("ring"),), order=order)), x=x)
+    np.testing.assert_array_equal(done.collect("x"), np.broadcast_to(x.sum(1, keepdims=True), x.shape))
+    assert max(done.sent["x_forward"]) == (2 if order == "ring" else 6)
+
+
+@pytest.mark.parametrize("root", [(0, 0), (3, 1), (1, 4)])
+def test_broadcast_of_a_grid(root: tuple[int, int]):
+    x = vectors(4, 5, 3)
+    done = run(broadcast(4, 5, 3, ("x", "y"), root[::-1], np.int32), x=x).collect("x")
+    np.testing.assert_array_equal(done, np.broadcast_to(x[root], x.shape))
+
+
+def test_roots_as_published():
+    """Of G groups of S cores: group roots at S / 2, the overall root at (G / 2) S + S / 2 (WaferLLM's code)."""
+    for length, groups in [(240, 15), (256, 16), (360, 18), (512, 32), (660, 22), (720, 24)]:
+        size = length // groups
+        what = Reduce(1, length, 1, schemes=(Scheme("k_tree", 2, (groups,)),))
+        assert roots(what)["x"] == groups // 2 * size + size // 2
+
+
+def stages(length: int, scheme: Scheme) -> int:
+    """Software stages on the longest path: each sender, relay and root that waits for the one before."""
+    counts = scheme.counts(length)
+    total = 0
+    for members, groups in zip(counts, counts[1:], strict=False):
+        sizes = [(g + 1) * members // groups - g * members // groups for g in range(groups)]
+        total += max(size // 2 if scheme.two_way else size - 1 for size in sizes)
+    return total
+
+
+@pytest.mark.parametrize("length", [64, 81, 100, 360, 720])
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_stages_of_a_k_tree(length: int, levels: int):
+    """K / 2 times the K-th root of N, up to rounding of group sizes; two routes per level and one to broadcast."""
+    scheme = Scheme("k_tree", levels)
+    assert abs(stages(length, scheme) - levels / 2 * length ** (1 / levels)) <= levels
+    program = reduction(Reduce(1, length, 1, schemes=(scheme,)))
+    assert len(program.routes) == 2 * levels + 1
+
+
+def test_sums_round_in_the_order_of_the_chains():
+    """From the ends to the middle: the order is the algorithm's, not NumPy's."""
+    x = np.array([1e8, 1.0, -1e8, 2.0, 3.0], np.float32)[None, :, None]
+    done = run(reduction(Reduce(1, 5, 1, np.float32, schemes=(Scheme("k_tree", 1),))), x=x).collect("x")
+    left, right, own = np.float32(1e8) + np.float32(1), np.float32(3) + np.float32(2), np.float32(-1e8)
+    assert done[0, 0, 0] == own + left + right
+
+
+@pytest.mark.parametrize("groups", [(5,), (0,), (2, 2)])
+def test_groups_that_do_not_fit(groups: tuple[int, ...]):
+    with pytest.raises(UserError, match="groups"):
+        reduction(Reduce(1, 6, 1, schemes=(Scheme("k_tree", 2, groups),)))
+
+
+def test_what_cannot_be_reduced():
+    with pytest.raises(UserError, match="one axis"):
+        Reduce(2, 2, 3, axes=("x", "y"), schemes=(Scheme("ring"), Scheme("ring")))
+    with pytest.raises(UserError, match="'product'"):
+        Reduce(2, 2, 3, combine="product")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="butterfly"):
+        Scheme("butterfly")  # type: ignore[arg-type]

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from walker import run
 
+from python.plan.mesh.paths import distances
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.allreduce import Reduce, broadcast, reduction, roots
 from tilewright.plan.mesh.reduction import Scheme
+from tilewright.sim.coremesh.functional import run
 
 LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31]
 SCHEMES = [
@@ -36,7 +37,7 @@ def test_allreduce_along_one_axis(length: int, scheme: Scheme, combine: str):
     shape = (length, 2) if axis == "y" else (2, length)
     x = vectors(*shape, 5)
     what = Reduce(*shape, 5, np.int32, combine, (axis,), (scheme,))  # type: ignore[arg-type]
-    done = run(reduction(what), x=x).collect("x")
+    done = run(reduction(what), {"x": x})["x"]
     where = 0 if axis == "y" else 1
     expected = (np.add if combine == "add" else np.maximum).reduce(x, axis=where, keepdims=True)
     np.testing.assert_array_equal(done, np.broadcast_to(expected, x.shape))
@@ -48,11 +49,11 @@ def test_reduce_of_a_grid(grid: tuple[int, int], scheme: Scheme):
     """One axis, then the other: the result is where both roots meet."""
     x = vectors(*grid, 3)
     what = Reduce(*grid, 3, np.int32, "add", ("x", "y"), (scheme, scheme), everywhere=False)
-    done = run(reduction(what), x=x).collect("x")
+    done = run(reduction(what), {"x": x})["x"]
     at = roots(what)
     np.testing.assert_array_equal(done[at["y"], at["x"]], x.sum((0, 1)))
     both = Reduce(*grid, 3, np.int32, "add", ("y", "x"), (scheme, Scheme("chain")))
-    done = run(reduction(both), x=x).collect("x")
+    done = run(reduction(both), {"x": x})["x"]
     np.testing.assert_array_equal(done, np.broadcast_to(x.sum((0, 1)), x.shape))
 
 
@@ -61,15 +62,15 @@ def test_reduce_of_a_grid(grid: tuple[int, int], scheme: Scheme):
 def test_ring_in_chunks(order: str, elements: int):
     """Vectors shorter than the line, of its length, and longer; on the folded ring nothing goes further than 2."""
     x = vectors(2, 7, elements)
-    done = run(reduction(Reduce(2, 7, elements, np.int32, schemes=(Scheme("ring"),), order=order)), x=x)
-    np.testing.assert_array_equal(done.collect("x"), np.broadcast_to(x.sum(1, keepdims=True), x.shape))
-    assert max(done.sent["x_forward"]) == (2 if order == "ring" else 6)
+    program = reduction(Reduce(2, 7, elements, np.int32, schemes=(Scheme("ring"),), order=order))
+    np.testing.assert_array_equal(run(program, {"x": x})["x"], np.broadcast_to(x.sum(1, keepdims=True), x.shape))
+    assert max(distances(program)) == (2 if order == "ring" else 6)
 
 
 @pytest.mark.parametrize("root", [(0, 0), (3, 1), (1, 4)])
 def test_broadcast_of_a_grid(root: tuple[int, int]):
     x = vectors(4, 5, 3)
-    done = run(broadcast(4, 5, 3, ("x", "y"), root[::-1], np.int32), x=x).collect("x")
+    done = run(broadcast(4, 5, 3, ("x", "y"), root[::-1], np.int32), {"x": x})["x"]
     np.testing.assert_array_equal(done, np.broadcast_to(x[root], x.shape))
 
 
@@ -104,7 +105,7 @@ def test_stages_of_a_k_tree(length: int, levels: int):
 def test_sums_round_in_the_order_of_the_chains():
     """From the ends to the middle: the order is the algorithm's, not NumPy's."""
     x = np.array([1e8, 1.0, -1e8, 2.0, 3.0], np.float32)[None, :, None]
-    done = run(reduction(Reduce(1, 5, 1, np.float32, schemes=(Scheme("k_tree", 1),))), x=x).collect("x")
+    done = run(reduction(Reduce(1, 5, 1, np.float32, schemes=(Scheme("k_tree", 1),))), {"x": x})["x"]
     left, right, own = np.float32(1e8) + np.float32(1), np.float32(3) + np.float32(2), np.float32(-1e8)
     assert done[0, 0, 0] == own + left + right
 

@@ -86,14 +86,17 @@ class Fill(Kernel):
 
 @dataclass(frozen=True)
 class Store(Kernel):
-    """Tiles, one behind the other along the last dimension, in another type: what leaves an accumulator."""
+    """Tiles, one behind the other along the last dimension, in another type (None: the same).
 
-    dtype: np.dtype
+    So values leave an accumulator, and move within a core.
+    """
+
+    dtype: np.dtype | None = None
     name = "store"
 
     def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
         """Tiles of [cores, ..., n] to one of [cores, ..., n * tiles]."""
-        return (np.concatenate(tiles, axis=-1).astype(self.dtype),)
+        return (np.concatenate(tiles, axis=-1).astype(self.dtype or tiles[0].dtype),)
 
     def cost(self, reads: Shapes, writes: Shapes) -> Cost:
         """One element each, in one call per tile."""

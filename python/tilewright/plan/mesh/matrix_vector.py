@@ -1,0 +1,83 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""MeshGEMV: a vector times matrices, each a local product and an allreduce; axes alternate.
+
+The vector is cut along one axis and replicated along the other, so that all cores work. A product reduces along the
+axis its input is cut on and leaves the result cut on the other one, replicated along the first; the next matrix lies
+the other way round. So nothing is ever transposed (WaferLLM, OSDI 2025, sections 4.2 and 6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tilewright.core.errors import UserError
+from tilewright.plan.mesh.allreduce import allreduce
+from tilewright.plan.mesh.kernels import MatMul, Store
+from tilewright.plan.mesh.product import ALL
+from tilewright.plan.mesh.reduction import Line, Scheme
+from tilewright.plan.mesh.terms import Term, X, Y
+from tilewright.plan.mesh.writer import Axis, Writer, slot
+from tilewright.sim.coremesh.program import Program, Slot
+
+
+@dataclass(frozen=True)
+class MatrixVector:
+    """Products of a vector [1, sizes[0]] with matrices [sizes[i], sizes[i + 1]], one after the other.
+
+    Attributes:
+        axis: along which the vector is cut at first.
+        dtype: of vectors and matrices in memory; ``accumulator``: of sums, also of those that travel.
+        schemes: of the allreduces along y and along x.
+    """
+
+    sizes: tuple[int, ...]
+    height: int
+    width: int
+    axis: Axis = "y"
+    dtype: Any = np.float32
+    accumulator: Any = None
+    schemes: tuple[Scheme, Scheme] = (Scheme(), Scheme())
+
+    def __post_init__(self) -> None:
+        if len(self.sizes) < 2 or min(self.sizes) < 1:
+            raise UserError(f"A vector and a matrix need two sizes of at least 1; there are {list(self.sizes)}.")
+        if any(scheme.kind == "ring" for scheme in self.schemes):
+            raise UserError("Vectors of a GEMV are too short to be cut: take a chain, a tree or a K-tree, not a ring.")
+
+
+def matrix_vector(what: MatrixVector) -> Program:
+    """A program of inputs ``x`` [1, sizes[0]] and ``W1``, ``W2``, ...; output ``y`` [1, sizes[-1]] on all cores."""
+    writer = Writer("meshgemv", what.height, what.width)
+    sides = {"y": what.height, "x": what.width}
+    axis, size = what.axis, what.sizes[0]
+    vector = slot(writer.buffer("x", (1, -(-size // sides[axis])), what.dtype))
+    writer.input("x", (1, size), vector, (0, _place(axis)), "linear")
+    accumulator = np.dtype(what.accumulator or what.dtype)
+    for number, result in enumerate(what.sizes[1:], 1):
+        across: Axis = "x" if axis == "y" else "y"
+        shape = (-(-size // sides[axis]), -(-result // sides[across]))
+        matrix = slot(writer.buffer(f"W{number}", shape, what.dtype))
+        writer.input(f"W{number}", (size, result), matrix, (_place(axis), _place(across)), "linear")
+        total = slot(writer.buffer(f"sum{number}", (1, shape[1]), accumulator))
+        writer.compute(ALL, MatMul(accumulator), (vector, matrix), (total,))
+        allreduce([Line(writer, axis, total)], [what.schemes[0 if axis == "y" else 1]])
+        vector, axis, size = _rounded(writer, what, total, shape[1], accumulator), across, result
+    writer.output("y", (1, size), vector, (0, _place(axis)), "linear")
+    return writer.program()
+
+
+def _rounded(writer: Writer, what: MatrixVector, total: Slot, length: int, accumulator: np.dtype) -> Slot:
+    if accumulator == np.dtype(what.dtype):
+        return total
+    home = slot(writer.buffer("x", (1, length), what.dtype))
+    writer.compute(ALL, Store(np.dtype(what.dtype)), (total,), (home,))
+    return home
+
+
+def _place(axis: Axis) -> Term:
+    return Y if axis == "y" else X

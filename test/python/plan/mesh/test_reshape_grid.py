@@ -1,0 +1,39 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A matrix goes from the blocks of one grid to those of another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from python.plan.mesh.paths import paths
+from tilewright.core.errors import UserError
+from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
+from tilewright.sim.coremesh.functional import run
+
+GRIDS = [(1, 1), (1, 4), (3, 3), (2, 5), (6, 4), (4, 7)]
+
+
+@pytest.mark.parametrize("size", [(12, 12), (13, 17), (5, 3)])
+@pytest.mark.parametrize("to_grid", GRIDS)
+@pytest.mark.parametrize("from_grid", GRIDS)
+def test_values_stay(from_grid: tuple[int, int], to_grid: tuple[int, int], size: tuple[int, int]):
+    """Also where cores of either grid hold padding alone."""
+    x = np.random.default_rng(0).integers(-99, 99, size).astype(np.int32)
+    np.testing.assert_array_equal(run(reshape_grid(Reshape(*size, from_grid, to_grid, np.int32)), {"x": x})["x"], x)
+
+
+def test_nothing_moves_between_equal_grids():
+    assert paths(reshape_grid(Reshape(13, 9, (3, 4), (3, 4)))) == set()
+
+
+def test_routes():
+    """One per axis."""
+    assert len(reshape_grid(Reshape(40, 40, (8, 8), (5, 4))).routes) == 2
+
+
+def test_grids_without_cores():
+    with pytest.raises(UserError, match="1 or more"):
+        Reshape(4, 4, (0, 2), (2, 2))

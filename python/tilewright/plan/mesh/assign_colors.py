@@ -67,8 +67,8 @@ def _too_many(program: Program, machine: Machine, occupancy: Occupancy, *, at_le
         f"Program '{program.name}' needs {'at least ' if at_least else ''}{need} colors at "
         f"{core_name(int(row), int(column))}, and a core of machine '{machine.name}' has {usable_colors(machine)} "
         f"({machine.mesh.colors}, of which it keeps {machine.mesh.reserved_colors}). {len(through)} flows pass "
-        f"there: {shown}. Let fewer routes pass one core: an algorithm with a constant number of paths per core (MeshGEMM, a K-tree with a "
-        "smaller K), software relays, or fewer routes in one program."
+        f"there: {shown}. Let fewer routes pass one core: an algorithm with a constant number of paths per core "
+        "(MeshGEMM, a K-tree with a smaller K), software relays, or fewer routes in one program."
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from small_programs import ALL, F32, E, at_least, expr, slot
 
 from tilewright.sim.coremesh.expressions import Const, Dim
-from tilewright.sim.coremesh.program import Buffer, Loop, Program, Recv, Relay, Route
+from tilewright.sim.coremesh.program import Buffer, Compute, Cost, Loop, Place, Program, Recv, Relay, Route, Send, Wait
 
 
 def ring_walk(n):
@@ -110,3 +110,32 @@ def random_receivers(seed, routes=3):
         (inside if loop else outside).append(recv)
     body = (*outside, Loop(int(rng.integers(1, 4)), tuple(inside)))
     return Program(f"random {seed}", height, width, (Buffer("v", (3,), F32),), tuple(made), (), (), body)
+
+
+def random_memory(seed):
+    """A program of two cores that fills and uses buffers in loops; transfers have no partner."""
+    rng = np.random.default_rng(seed)
+    names = "abcde"
+    buffers = tuple(Buffer(n, (int(rng.integers(1, 9)),), F32, int(rng.choice([1, 1, 2]))) for n in names)
+    slots = {one.name: one.slots for one in buffers}
+
+    def one(loop):
+        name = str(rng.choice(list(names)))
+        at = slot(name, E(Dim(2)) % 2 if loop and slots[name] > 1 else 0)
+        cores = ALL if rng.integers(2) else at_least(E(Dim(1)) - 1)
+        kind = rng.integers(6)
+        if kind == 0:
+            return Send(cores, "r", at, f"t{rng.integers(3)}")
+        if kind == 1:
+            return Recv(cores, "r", at, f"t{rng.integers(3)}", None if rng.integers(2) else "add")
+        if kind == 2:
+            return Wait((f"t{rng.integers(3)}",))
+        other = slot(str(rng.choice([n for n in names if n != name])))
+        return Compute(cores, "c", (at,) if kind != 3 else (), (other,) if kind != 4 else (), Cost(), product)
+
+    body = []
+    for _ in range(int(rng.integers(2, 5))):
+        inside = tuple(one(True) for _ in range(int(rng.integers(1, 5))))
+        body += [one(False), Loop(int(rng.integers(0, 4)), inside), one(False)]
+    held = tuple(Place(n, (1, 8), slot(n), (Dim(0), Dim(1))) for n in names if rng.integers(4) == 0)
+    return Program(f"memory {seed}", 1, 2, buffers, (), held, held[:1], tuple(body))

@@ -51,7 +51,7 @@ class Field:
             )
         self._ring = {length: ring_positions(length) for length in (self.height, self.width)}
         self._place = {length: np.argsort(ring) for length, ring in self._ring.items()}
-        self._known: dict[tuple[int, str], tuple[Any, tuple[int, ...], np.ndarray]] = {}
+        self._known: dict[tuple[int, str], tuple[Any, tuple[int, ...], np.ndarray, int]] = {}
 
     def length(self, axis: str) -> int:
         """Cores along an axis."""
@@ -65,15 +65,15 @@ class Field:
 
     def mask(self, cores: Cores, loops: tuple[int, ...]) -> np.ndarray:
         """Who takes part, bool."""
-        return self._cached(cores, "mask", depth(*cores.at_least_zero, *cores.zero), loops, self._mask)
+        return self._cached(cores, "mask", (*cores.at_least_zero, *cores.zero), loops, self._mask)
 
     def index(self, expr: Expr, order: Order, loops: tuple[int, ...]) -> np.ndarray:
         """Value of an expression of (y, x, loops...), int64."""
-        return self._cached(expr, order, depth(expr), loops, lambda what, at: self._value(what, order, at))
+        return self._cached(expr, order, (expr,), loops, lambda what, at: self._value(what, order, at))
 
     def sources(self, route: Route, loops: tuple[int, ...]) -> np.ndarray:
         """Place on its line, as cores stand, from which data arrive at each core on a route; -1: outside the grid."""
-        return self._cached(route, "source", depth(route.source), loops, self._sources)
+        return self._cached(route, "source", (route.source,), loops, self._sources)
 
     def color(self, route: Route) -> np.ndarray:
         """Index into the route's colors on which each core listens."""
@@ -91,19 +91,20 @@ class Field:
         return int(mask.sum()) * (self.height // mask.shape[0]) * (self.width // mask.shape[1])
 
     def _cached(
-        self, what: Any, kind: str, dims: int, loops: tuple[int, ...], make: Callable[..., np.ndarray]
+        self, what: Any, kind: str, exprs: tuple[Expr, ...], loops: tuple[int, ...], make: Callable[..., np.ndarray]
     ) -> np.ndarray:
+        known = self._known.get((id(what), kind))
+        dims = known[3] if known else depth(*exprs)
         if dims > 2 + len(loops):
             raise UserError(
                 f"An expression asks for loop {dims - 3}, counted from the outermost, but stands inside {len(loops)} "
                 f"loops: {what}. Only the loops around an instruction are dimensions of its expressions."
             )
         loops = loops[: max(dims - 2, 0)]
-        known = self._known.get((id(what), kind))
         if known is not None and known[1] == loops:
             return known[2]
         found = make(what, loops)
-        self._known[id(what), kind] = what, loops, found  # the object too: its id must not be another's
+        self._known[id(what), kind] = what, loops, found, dims  # the object too: its id must not be another's
         return found
 
     def _value(self, expr: Expr, order: Order, loops: tuple[int, ...]) -> np.ndarray:

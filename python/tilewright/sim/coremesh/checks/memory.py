@@ -134,9 +134,12 @@ def _users(program: Program, field: Field, steps: list[Step]) -> dict[str, np.nd
     used = {buffer.name: ~everyone for buffer in program.buffers}
     used |= {place.slot.buffer: everyone for place in (*program.inputs, *program.outputs)}
     seen: set[int] = set()
+    full = {name for name, mask in used.items() if mask.all()}
     for step in steps:
         instruction = step.instruction
         if isinstance(instruction, Wait) or id(instruction) in seen:
+            continue
+        if full.issuperset(slot.buffer for slot, _ in accesses(instruction)):
             continue
         if depth(*instruction.cores.at_least_zero, *instruction.cores.zero) <= 2:
             seen.add(id(instruction))
@@ -144,4 +147,6 @@ def _users(program: Program, field: Field, steps: list[Step]) -> dict[str, np.nd
         for slot, _ in accesses(instruction):
             if slot.buffer in used:
                 used[slot.buffer] = used[slot.buffer] | mask
+                if used[slot.buffer].all():
+                    full.add(slot.buffer)
     return used

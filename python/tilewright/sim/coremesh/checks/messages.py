@@ -26,7 +26,7 @@ class TooMany(Exception):
 
 
 class Messages:
-    """Counts of one route: arrays [lines or 1, sources or 1, places], by destination; a fixed source takes one entry.
+    """Counts of one route: arrays [lines, sources, places] by destination; 1 where all are alike, or the source is fixed.
 
     Attributes:
         heard: whether a channel is ever received from.
@@ -37,14 +37,19 @@ class Messages:
         self.field, self.route = field, route
         self.length = field.length(route.axis)
         self.moves = depth(route.source) > 2
-        self.heard = np.zeros((1, self.length if self.moves else 1, self.length), dtype=bool)
+        self.heard = np.zeros((1, self.length, self.length) if self.moves else (1, 1, 1), dtype=bool)
         self.sent = np.zeros_like(self.heard, dtype=np.int32)
         self.taken = np.zeros_like(self.heard, dtype=np.int32)
         self._uneven = 0
+        self._speakers: np.ndarray | None = None
+
+    def turned(self, array: np.ndarray) -> np.ndarray:
+        """An array [height or 1, width or 1] as [lines or 1, places or 1]."""
+        return array if self.route.axis == "x" else array.T
 
     def along(self, array: np.ndarray) -> np.ndarray:
         """An array [height or 1, width or 1] as [lines or 1, places]."""
-        array = array if self.route.axis == "x" else array.T
+        array = self.turned(array)
         return np.broadcast_to(array, (array.shape[0], self.length))
 
     def sources(self, step: Step | None) -> np.ndarray:
@@ -78,13 +83,24 @@ class Messages:
         if self.moves:
             reached = self._channels(by_place, sources)
             reached = tuple(index[self.heard[reached]] for index in reached)
-            self._check_heard(step, sending, reached[0], reached[1])
+            heard = np.zeros((len(self.heard), self.length), dtype=bool)
+            heard[reached[0], reached[1]] = True
+            self._check_heard(step, sending, heard)
             self._count(self.sent, reached)
             return
-        mask = by_place[:, None, :] & self.heard
-        line, place = np.nonzero(mask[:, 0, :])
-        self._check_heard(step, sending, line, np.broadcast_to(sources, (len(mask), self.length))[line, place])
-        self.sent = self.sent + mask
+        if self._speakers is None:
+            self._speakers = self._heard_sources()
+        self._check_heard(step, sending, self._speakers)
+        self.sent = self.sent + (by_place[:, None, :] & self.heard)
+
+    def _heard_sources(self) -> np.ndarray:
+        """The places whose data somebody ever receives, of fixed sources, [lines or 1, places or 1]."""
+        sources = self.sources(None)
+        shape = max(len(sources), len(self.heard)), self.length
+        heard = np.zeros(shape, dtype=bool)
+        line, place = np.nonzero(np.broadcast_to(self.heard[:, 0, :], shape))
+        heard[line, np.broadcast_to(sources, shape)[line, place]] = True
+        return joined(heard)
 
     def even(self) -> bool:
         """Whether on each channel as many were sent as taken."""
@@ -95,12 +111,9 @@ class Messages:
         counts[channels] += 1
         self._uneven += np.count_nonzero(self.sent[channels] != self.taken[channels]) - before
 
-    def at_source(self, senders: np.ndarray, sources: np.ndarray | None = None) -> np.ndarray:
+    def at_source(self, senders: np.ndarray) -> np.ndarray:
         """Of each channel, what holds of its sender; a moving source takes the middle dimension."""
-        if self.moves:
-            return senders[:, :, None]
-        found = self.sources(Step(None, (), ())) if sources is None else sources  # type: ignore[arg-type]
-        return self._at_source(senders, found)[:, None, :]
+        return senders[:, :, None] if self.moves else self._at_source(senders, self.sources(None))[:, None, :]
 
     def upstream(self, mask: np.ndarray) -> np.ndarray:
         """Whether the fixed source of each core is in a mask; both as arrays of the field."""
@@ -108,9 +121,12 @@ class Messages:
         return found if self.route.axis == "x" else found.T
 
     def _taking(self, step: Step) -> np.ndarray:
-        return self.along(self.field.mask(cores_of(step.instruction), step.loops))
+        return self.turned(self.field.mask(cores_of(step.instruction), step.loops))
 
     def _at_source(self, senders: np.ndarray, sources: np.ndarray) -> np.ndarray:
+        if senders.shape[1] == 1:
+            inside = sources >= 0
+            return senders if inside.all() else senders & inside
         lines = max(senders.shape[0], sources.shape[0])
         senders = np.broadcast_to(senders, (lines, self.length))
         sources = np.broadcast_to(sources, (lines, self.length))
@@ -134,10 +150,8 @@ class Messages:
         )
         self._uneven = np.count_nonzero(self.sent != self.taken)
 
-    def _check_heard(self, step: Step, sending: np.ndarray, lines: np.ndarray, sources: np.ndarray) -> None:
-        heard = np.zeros((max(len(sending), len(self.heard), int(lines.max(initial=0)) + 1), self.length), dtype=bool)
-        heard[lines, sources] = True
-        lonely = np.broadcast_to(sending, heard.shape) & ~heard
+    def _check_heard(self, step: Step, sending: np.ndarray, heard: np.ndarray) -> None:
+        lonely = sending & ~heard
         if lonely.any():
             raise UserError(
                 f"{self._core(*np.argwhere(lonely)[0].tolist())} sends on route '{self.route.name}', and no core "
@@ -168,6 +182,12 @@ class Messages:
             f"{self._core(line, source)} sends {have} messages on route '{self.route.name}' to "
             f"{self._core(line, place)}, which receives {want}: {kind}. As many must be received as are sent."
         )
+
+
+def joined(mask: np.ndarray) -> np.ndarray:
+    """A mask in which equal rows, and equal columns, are one."""
+    mask = mask[:1] if (mask == mask[:1]).all() else mask
+    return mask[:, :1] if (mask == mask[:, :1]).all() else mask
 
 
 def messages_of(program: Program, field: Field, steps: list[Step]) -> dict[str, Messages]:

@@ -15,7 +15,7 @@ from collections import defaultdict
 import numpy as np
 
 from tilewright.sim.coremesh.checks.field import Field
-from tilewright.sim.coremesh.checks.messages import Messages
+from tilewright.sim.coremesh.checks.messages import Messages, joined
 from tilewright.sim.coremesh.program import Recv, Relay, Send, Wait
 from tilewright.sim.coremesh.steps import Step
 
@@ -84,7 +84,7 @@ class ProgramOrder:
         messages = self.messages[route]
         if messages.even():
             return None
-        mine = messages.at_source(messages.along(mask))
+        mine = messages.at_source(messages.turned(mask))
         if (mine & (messages.taken < messages.sent)).any():
             return f"not all of its receivers on route '{route}' have started to receive"
         return None
@@ -105,7 +105,7 @@ class ProgramOrder:
         messages = self.messages[route]
         if messages.even():
             return None
-        receiving = messages.along(mask)[:, None, :] & (messages.taken > 0)
+        receiving = messages.turned(mask)[:, None, :] & (messages.taken > 0)
         if (receiving & (messages.sent < messages.taken)).any():
             return f"what arrives on route '{route}' is not sent before"
         slow = messages.taken < messages.sent  # a receiver that stops a multicast, or the messages before
@@ -125,7 +125,7 @@ class ProgramOrder:
     def _circle(self) -> str | None:
         """Why streams of relays may run in a circle: some are left once all that begin at a send are taken out."""
         left = {
-            (incoming, outgoing): _joined(mask)
+            (incoming, outgoing): joined(mask)
             for outgoing, by_route in self.relays.items()
             for incoming, mask in by_route.items()
         }
@@ -144,12 +144,6 @@ class ProgramOrder:
                 return f"relays on routes {names} feed each other in a circle"
             left = after
         return None
-
-
-def _joined(mask: np.ndarray) -> np.ndarray:
-    """A mask in which equal rows, and equal columns, are one."""
-    mask = mask[:1] if (mask == mask[:1]).all() else mask
-    return mask[:, :1] if (mask == mask[:, :1]).all() else mask
 
 
 def _ends(instruction: Send | Recv | Relay) -> list[tuple[str, str]]:

@@ -80,8 +80,9 @@ class _Slots:
         index = self.field.index(slot.index, cores.order, loops)
         have = self.buffers[slot.buffer].slots
         found = []
-        for value in np.unique(index).tolist():
-            touching = mask & (index == value)
+        one = index.size == 1
+        for value in index[0].tolist() if one else np.unique(index).tolist():
+            touching = mask if one else mask & (index == value)
             if not touching.any():
                 continue
             if not 0 <= value < have:

@@ -155,12 +155,18 @@ def _check_grid(program: Program, machine: Machine) -> None:
 
 
 def _work(field: Field, steps: list[Step]) -> np.ndarray:
-    work = np.zeros((1, 1), dtype=np.int64)
+    fixed = np.zeros((1, 1), dtype=np.int64)
+    moving = np.zeros((field.height, field.width), dtype=np.int64)
     for step in steps:
-        if isinstance(step.instruction, Compute):
-            cost = step.instruction.cost
-            work = work + field.mask(step.instruction.cores, step.loops) * (cost.macs + cost.elements)
-    return work
+        instruction = step.instruction
+        if not isinstance(instruction, Compute) or not (amount := instruction.cost.macs + instruction.cost.elements):
+            continue
+        mask = field.mask(instruction.cores, step.loops)
+        if mask.size == field.height * field.width:
+            np.add(moving, amount, out=moving, where=mask)
+        else:
+            fixed = fixed + mask * amount
+    return fixed + moving
 
 
 def _distances(program: Program, field: Field, steps: list[Step], classes: Sequence[Lines]) -> tuple[Distance, ...]:

@@ -26,7 +26,7 @@ class TooMany(Exception):
 
 
 class Messages:
-    """Counts of one route: arrays [lines, sources, places] by destination; 1 where all are alike, or the source is fixed.
+    """Counts of one route: arrays [lines, sources, places] by destination; 1 where all are alike or a source is fixed.
 
     Attributes:
         heard: whether a channel is ever received from.

@@ -37,10 +37,12 @@ def check_races(program: Program, field: Field | None = None, steps: list[Step] 
             that the buffer does not have, and an output that is still in flight, or holds nothing, at the end.
     """
     field = field or Field(program)
-    _Slots(program, field).run(steps if steps is not None else unroll(program))
+    Slots(program, field).run(steps if steps is not None else unroll(program))
 
 
-class _Slots:
+class Slots:
+    """What the slots of all cores hold and what is in flight there, while a program is walked through."""
+
     def __init__(self, program: Program, field: Field) -> None:
         self.program, self.field = program, field
         self.buffers = {buffer.name: buffer for buffer in program.buffers}
@@ -49,6 +51,7 @@ class _Slots:
         self.waits: dict[str, list[tuple[tuple[str, int], _Flight]]] = {}
 
     def run(self, steps: list[Step]) -> None:
+        """Walk through all steps; raises at the first access that breaks a rule."""
         everyone = np.ones((1, 1), dtype=bool)
         for place in self.program.inputs:
             for key, mask in self.slots(place.slot, everyone, Cores(order=place.order), (), f"input '{place.name}'"):

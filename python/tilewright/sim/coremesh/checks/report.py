@@ -17,8 +17,10 @@ from tilewright.sim.coremesh.checks.field import Field
 from tilewright.sim.coremesh.checks.flows import Lines, flows_of
 from tilewright.sim.coremesh.checks.lanes import lanes_of, positions
 from tilewright.sim.coremesh.checks.lifetimes import buffer_bytes
+from tilewright.sim.coremesh.checks.losses import lost_values
 from tilewright.sim.coremesh.checks.memory import CoreClass, check_memory
 from tilewright.sim.coremesh.checks.races import check_races
+from tilewright.sim.coremesh.checks.shapes import check_shapes
 from tilewright.sim.coremesh.checks.stages import stages_of
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Compute, Program
@@ -53,6 +55,7 @@ class Report:
         paths: flows that pass one router along x and along y, at most.
         colors: that one core has in use, at most; 0 on machines without colors.
         switched: positions of one color at one router, at most.
+        warnings: values that are lost: see `losses`.
     """
 
     program: str
@@ -69,6 +72,7 @@ class Report:
     usable_colors: int
     switched: int
     deadlock: Verdict
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """One paragraph per letter of PLMR, and the verdict on deadlocks."""
@@ -90,6 +94,7 @@ class Report:
                 else "no colors on this machine"
             ),
             f"deadlock: {self.deadlock.kind}: {self.deadlock.why}",
+            *(f"warning: {warning}" for warning in self.warnings),
         ]
         return "\n".join(lines)
 
@@ -103,11 +108,12 @@ def check_program(program: Program, machine: Machine) -> Report:
     """Run all checks on a program whose colors are assigned, before any simulation.
 
     Raises:
-        UserError: the first violation: grid, races, routes, colors, memory, messages, deadlock.
+        UserError: the first violation: grid, races, shapes, routes, colors, memory, messages, deadlock.
     """
     field, steps = Field(program), unroll(program)
     _check_grid(program, machine)
     check_races(program, field, steps)
+    check_shapes(program, field, steps)
     classes = flows_of(program, field, steps)
     occupancy = check_colors(program, machine, field, classes, steps)
     memory = check_memory(program, machine, field, steps)
@@ -131,6 +137,7 @@ def check_program(program: Program, machine: Machine) -> Report:
         usable_colors(machine) if colored else 0,
         max((int(positions(lane).max()) for lane in lanes), default=0),
         verdict,
+        lost_values(program, field, steps),
     )
 
 

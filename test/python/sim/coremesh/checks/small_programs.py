@@ -150,7 +150,7 @@ def all_gather(n, tile=2):
 
 def chain(n, height=1, length=4):
     """Each core adds its vector to what comes from the left and sends it on; the last one has the sum."""
-    buffers = (Buffer("v", (length,), F32),)
+    buffers = (Buffer("v", (1, length), F32),)
     route = Route("east", "x", expr(P - 1))
     body = (
         Send(only(X), "east", slot("v"), "t"),
@@ -171,7 +171,7 @@ def two_phase(n, groups, height=1, length=4):
     root = size // 2
     top = (groups // 2) * size + root
     inner, group = X % size, X // size
-    buffers = (Buffer("v", (length,), F32),)
+    buffers = (Buffer("v", (1, length), F32),)
     routes = (
         Route("east", "x", expr(P - 1)),
         Route("west", "x", expr(P + 1)),

@@ -3,13 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Colors by class of lines against every router by itself; limits of both (reference tests 8, 13, 27)."""
 
-from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from small_programs import ALL, F32, E, all_gather, at_least, cannon, chain, mesh_gemm, only, slot, summa, two_phase
-from undone import random_receivers, receptions
+from undone import mixtures, random_receivers
 
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.assign_colors import assign_colors
@@ -38,22 +37,6 @@ PROGRAMS = [
 def check(program, limits=WSE):
     field, steps = Field(program), unroll(program)
     return check_colors(program, limits, field, flows_of(program, field, steps), steps)
-
-
-def mixtures(program, routes=None):
-    """Routers where a color carries two routes, or two sources of one route of which none of both moves."""
-    heard = [r for r in receptions(program) if routes is None or r[2].name in routes]
-    sources = defaultdict(set)
-    for _, _, route, line, source, destination in heard:
-        sources[route.name, line, destination].add(source)
-    users = defaultdict(set)
-    for _, _, route, line, source, destination in heard:
-        color = route.colors[route.color((destination, line))]
-        flow = "moving" if len(sources[route.name, line, destination]) > 1 else source
-        for place in range(min(source, destination), max(source, destination) + 1):
-            core = (line, place) if route.axis == "x" else (place, line)
-            users[core, color].add((route.axis, route.name, line, flow))
-    return {where: who for where, who in users.items() if len(who) > 1}
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from itertools import product
 
 import numpy as np
@@ -139,3 +140,19 @@ def random_memory(seed):
         body += [one(False), Loop(int(rng.integers(0, 4)), inside), one(False)]
     held = tuple(Place(n, (1, 8), slot(n), (Dim(0), Dim(1))) for n in names if rng.integers(4) == 0)
     return Program(f"memory {seed}", 1, 2, buffers, (), held, held[:1], tuple(body))
+
+
+def mixtures(program, routes=None):
+    """Routers where a color carries two routes, or two sources of one route of which none of both moves."""
+    heard = [r for r in receptions(program) if routes is None or r[2].name in routes]
+    sources = defaultdict(set)
+    for _, _, route, line, source, destination in heard:
+        sources[route.name, line, destination].add(source)
+    users = defaultdict(set)
+    for _, _, route, line, source, destination in heard:
+        color = route.colors[route.color((destination, line))]
+        flow = "moving" if len(sources[route.name, line, destination]) > 1 else source
+        for place in range(min(source, destination), max(source, destination) + 1):
+            core = (line, place) if route.axis == "x" else (place, line)
+            users[core, color].add((route.axis, route.name, line, flow))
+    return {where: who for where, who in users.items() if len(who) > 1}

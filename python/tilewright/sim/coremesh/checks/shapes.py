@@ -1,0 +1,124 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""That kernels, messages and tensors have the shapes of what they are stored in."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tilewright.core.errors import UserError
+from tilewright.sim.coremesh.checks.field import Field
+from tilewright.sim.coremesh.program import Buffer, Compute, Place, Program, Recv, Relay, Send
+from tilewright.sim.coremesh.steps import Step, incoming, outgoing
+
+
+def check_shapes(program: Program, field: Field, steps: list[Step]) -> None:
+    """Check the tiles of kernels, each run once on one core's zeros, of messages, and of inputs and outputs.
+
+    Raises:
+        UserError: a kernel fails or makes other tiles than its buffers hold; a route whose messages are received into
+            buffers of another shape or type.
+    """
+    buffers = {buffer.name: buffer for buffer in program.buffers}
+    seen: set[int] = set()
+    sizes: dict[str, dict[str, list[Step]]] = {}
+    for step in steps:
+        instruction = step.instruction
+        if id(instruction) in seen:
+            continue
+        seen.add(id(instruction))
+        if isinstance(instruction, Compute):
+            _check_kernel(instruction, buffers, step)
+        elif isinstance(instruction, Send | Recv | Relay):
+            for kind, name in (("in", incoming(instruction)), ("out", outgoing(instruction))):
+                if name is not None:
+                    sizes.setdefault(name, {}).setdefault(kind, []).append(step)
+    for kind, places in (("input", program.inputs), ("output", program.outputs)):
+        for name in dict.fromkeys(place.name for place in places):
+            _check_tensor(f"{kind} '{name}'", [place for place in places if place.name == name], field, buffers)
+    for name, ends in sizes.items():
+        _check_route(name, ends.get("out", []), ends.get("in", []), buffers)
+
+
+def _check_kernel(instruction: Compute, buffers: dict[str, Buffer], step: Step) -> None:
+    tiles = [np.zeros((1, *buffers[slot.buffer].shape), buffers[slot.buffer].dtype) for slot in instruction.reads]
+    shapes = ", ".join(_tile(buffers[slot.buffer]) for slot in instruction.reads)
+    try:
+        made = instruction.run(*tiles)
+    except (ValueError, IndexError, TypeError) as error:
+        raise UserError(
+            f"Kernel '{instruction.name}' cannot take tiles {shapes}: {error}. Give it buffers of fitting shapes.",
+            location=str(step),
+        ) from error
+    kept = [buffers[slot.buffer] for slot in instruction.writes]
+    if len(made) != len(kept):
+        raise UserError(
+            f"Kernel '{instruction.name}' makes {len(made)} tiles, and {len(kept)} are stored: as many are needed.",
+            location=str(step),
+        )
+    for tile, buffer in zip(made, kept, strict=True):
+        shape = np.shape(tile)[1:]
+        if tiles and (shape != buffer.shape or np.asarray(tile).dtype != buffer.dtype):
+            raise UserError(
+                f"Kernel '{instruction.name}' makes {np.asarray(tile).dtype}{list(shape)} of {shapes}, and buffer "
+                f"'{buffer.name}' holds {_tile(buffer)}. Give it a buffer of that shape and type.",
+                location=str(step),
+            )
+
+
+def _check_tensor(name: str, places: list[Place], field: Field, buffers: dict[str, Buffer]) -> None:
+    """Each dimension has as many blocks as it needs."""
+    for dim, size in enumerate(places[0].shape):
+        have = set()
+        for place in places:
+            buffer = buffers[place.slot.buffer]
+            if len(buffer.shape) != len(place.shape):
+                raise UserError(
+                    f"{name} has {len(place.shape)} dimensions, and buffer '{buffer.name}' holds {_tile(buffer)}: a "
+                    "tile needs as many dimensions as its tensor."
+                )
+            have |= set(np.unique(field.index(place.block[dim], place.order, ())).tolist())
+        tile = buffers[places[0].slot.buffer].shape[dim]
+        missing = sorted(set(range(-(-size // tile))) - have)
+        if missing:
+            raise UserError(
+                f"{name}, {list(places[0].shape)}: dimension {dim} in tiles of {tile} needs {-(-size // tile)} blocks, "
+                f"and block {missing[0]} lies on no core. Use larger tiles, or more cores."
+            )
+
+
+def _check_route(name: str, sends: list[Step], receives: list[Step], buffers: dict[str, Buffer]) -> None:
+    """Every size that is sent is received, and the reverse; the same ones, where each end has one."""
+    sent = {_size(step, buffers): step for step in sends}
+    taken = {_size(step, buffers): step for step in receives}
+    for size, step in sent.items():
+        if size not in taken:
+            other = next(iter(taken.values()), None)
+            there = f"; {other} takes {_text(other, buffers)}" if other else ""
+            raise UserError(
+                f"Route '{name}' carries {_text(step, buffers)}, and no core receives that{there}. Both ends of a path "
+                "need buffers of one size and type.",
+                location=str(step),
+            )
+    for size, step in taken.items():
+        if size not in sent and sent:
+            other = next(iter(sent.values()))
+            raise UserError(
+                f"On route '{name}' cores receive {_text(step, buffers)}, and no core sends that; {other} sends "
+                f"{_text(other, buffers)}. Both ends of a path need buffers of one size and type.",
+                location=str(step),
+            )
+
+
+def _size(step: Step, buffers: dict[str, Buffer]) -> tuple[int, np.dtype]:
+    buffer = buffers[step.instruction.slot.buffer]
+    return int(np.prod(buffer.shape, dtype=np.int64)), buffer.dtype
+
+
+def _text(step: Step, buffers: dict[str, Buffer]) -> str:
+    return _tile(buffers[step.instruction.slot.buffer])
+
+
+def _tile(buffer: Buffer) -> str:
+    return f"{buffer.dtype}{list(buffer.shape)}"

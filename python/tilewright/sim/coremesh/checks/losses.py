@@ -74,7 +74,9 @@ class _Losses:
             values = self.values.setdefault(key, [])
             for value in values:
                 lost = value.mask & touching
-                if kind == "write" and lost.any():
+                if not lost.any():
+                    continue
+                if kind == "write":
                     self._report(lost, f"{step} overwrites what {value.where} put into {_slot(key)} before it is read")
                 value.mask = value.mask & ~touching
             values[:] = [value for value in values if value.mask.any()]

@@ -146,7 +146,8 @@ class Slots:
             )
 
     def _hold(self, key: tuple[str, int], mask: np.ndarray) -> None:
-        self.holds[key] = mask | self.holds.get(key, np.zeros((1, 1), dtype=bool))
+        holds = mask | self.holds.get(key, np.zeros((1, 1), dtype=bool))
+        self.holds[key] = np.ones((1, 1), dtype=bool) if holds.all() else holds
 
     def _end(self, wait: Wait) -> None:
         for token in wait.tokens:

@@ -8,6 +8,7 @@
 
 #include "lib/RegisterDialects.h"
 
+#include "dialects/CoreMesh/CoreMesh.h"
 #include "dialects/Fractal/Fractal.h"
 #include "dialects/SparseTile/SparseTile.h"
 #include "dialects/Tile/Tile.h"
@@ -19,7 +20,7 @@ void tilewright::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllToLLVMIRTranslations(registry);
-  registry.insert<fractal::FractalDialect, sparse_tile::SparseTileDialect,
-                  tile::TileDialect>();
+  registry.insert<coremesh::CoreMeshDialect, fractal::FractalDialect,
+                  sparse_tile::SparseTileDialect, tile::TileDialect>();
   tile::registerBufferizationModels(registry);
 }

@@ -41,7 +41,7 @@ def tblgen(file: Path, *options: str) -> str:
 def dialect_reference(folder: Path) -> str:
     """Reference of one dialect: its ops, attributes and types."""
     name = folder.name
-    mnemonic = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    mnemonic = re.search(r'let name = "(\w+)";', (folder / f"{name}Dialect.td").read_text()).group(1)
     text = tblgen(folder / f"{name}Ops.td", "-gen-dialect-doc", f"-dialect={mnemonic}")
     return f"{NOTE}\n\n{text}\n"
 

@@ -46,7 +46,7 @@ def test_constraint(dialect: str, label: str) -> None:
     assert label in refused(dialect), f"no test of that name in test/dialects/{dialect}/*-invalid.mlir"
 
 
-@pytest.mark.parametrize(("dialect", "least"), [("Tile", 70), ("SparseTile", 30), ("Fractal", 50)])
+@pytest.mark.parametrize(("dialect", "least"), [("Tile", 70), ("SparseTile", 30), ("Fractal", 50), ("CoreMesh", 25)])
 def test_no_unknown_labels(dialect: str, least: int) -> None:
     assert len(described(dialect)) > least
     assert checked(dialect) <= described(dialect)
@@ -54,4 +54,4 @@ def test_no_unknown_labels(dialect: str, least: int) -> None:
 
 
 def test_every_dialect_is_looked_at() -> None:
-    assert DIALECTS == ["Fractal", "SparseTile", "Tile"]
+    assert DIALECTS == ["CoreMesh", "Fractal", "SparseTile", "Tile"]

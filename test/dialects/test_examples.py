@@ -13,7 +13,7 @@ from tilewright.mlir import ir
 
 SOURCES = Path(__file__).resolve().parents[2] / "dialects"
 #: Folder of a dialect -> its name in the IR.
-DIALECTS = {"Tile": "tile", "SparseTile": "sparse_tile", "Fractal": "fractal"}
+DIALECTS = {"Tile": "tile", "SparseTile": "sparse_tile", "Fractal": "fractal", "CoreMesh": "coremesh"}
 DEFINITION = r"^def {}_(\w+?)(?:Op|Attr|Type)\s*:(.*?)(?=^def |^class |\Z)"
 EXAMPLE = re.compile(r"```mlir\n(.*?)```", re.S)
 

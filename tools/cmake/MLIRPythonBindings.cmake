@@ -77,6 +77,14 @@ declare_mlir_dialect_python_bindings(
   SOURCES dialects/fractal.py
   DIALECT_NAME fractal)
 
+declare_mlir_dialect_python_bindings(
+  ADD_TO_PARENT TilewrightPythonSources
+  ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings/package"
+  TD_FILE dialects/CoreMeshOps.td
+  SOURCES dialects/coremesh.py
+  DIALECT_NAME coremesh
+  GEN_ENUM_BINDINGS)
+
 # Files with an own NB_MODULE(NAME, ...) become the extension NAME; all others belong to _tilewright.
 file(GLOB extension_sources CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/lib/Bindings"
      "${PROJECT_SOURCE_DIR}/lib/Bindings/*.cpp")

@@ -103,6 +103,15 @@ mlir::ParseResult parseSlot(mlir::OpAsmParser &parser,
 void printSlot(mlir::OpAsmPrinter &p, mlir::Operation *op,
                mlir::FlatSymbolRefAttr buffer, mlir::AffineMapAttr index);
 
+/// `@A block(y, x), @B[1] block(y, x + 1)`.
+mlir::ParseResult parsePieces(mlir::OpAsmParser &parser,
+                              mlir::ArrayAttr &buffers,
+                              mlir::ArrayAttr &indices,
+                              mlir::ArrayAttr &blocks);
+void printPieces(mlir::OpAsmPrinter &p, mlir::Operation *op,
+                 mlir::ArrayAttr buffers, mlir::ArrayAttr indices,
+                 mlir::ArrayAttr blocks);
+
 /// `where ring (y == 0, x >= 1)`; nothing where all cores count as they stand.
 mlir::ParseResult parseCores(mlir::OpAsmParser &parser, OrderAttr &order,
                              mlir::IntegerSetAttr &cores);

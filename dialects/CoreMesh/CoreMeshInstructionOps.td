@@ -50,7 +50,8 @@ def CoreMesh_ComputeOp : CoreMesh_InstructionOp<"compute", [
         coremesh.place %y in @B block(0, 0) : tensor<6x5xf32>
         coremesh.compute "multiply" (%u = @A : tensor<4x6xf32>, %v = @B : tensor<6x5xf32>, %w = @C : tensor<4x5xf32>)
             to (@C) where (y == 0, x >= 0) {
-          %0 = linalg.matmul ins(%u, %v : tensor<4x6xf32>, tensor<6x5xf32>) outs(%w : tensor<4x5xf32>) -> tensor<4x5xf32>
+          %0 = linalg.matmul ins(%u, %v : tensor<4x6xf32>, tensor<6x5xf32>) outs(%w : tensor<4x5xf32>)
+              -> tensor<4x5xf32>
           coremesh.yield %0 : tensor<4x5xf32>
         }
         %c = coremesh.collect @C block(0, 0) : tensor<4x5xf32>

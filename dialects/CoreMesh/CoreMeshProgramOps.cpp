@@ -221,41 +221,53 @@ LogicalResult shared::verifySlot(Operation *op, BufferOp buffer,
   return result;
 }
 
-/// Labels 1 to 3 of place and collect.
-template <typename Op> static LogicalResult verifyPlacement(Op op) {
-  auto buffer =
-      findIn<BufferOp>(op, op.getBufferAttr()); // place_c1, collect_c1
+namespace {
+/// A slot of each core and the block of a tensor in it.
+struct Piece {
+  FlatSymbolRefAttr name;
+  AffineMap index, block;
+};
+} // namespace
+
+/// Labels 1 to 3 of place and collect; the buffer, null after an error.
+static BufferOp verifyPiece(Operation *op, RankedTensorType tensor,
+                            const Piece &piece) {
+  auto buffer = findIn<BufferOp>(op, piece.name); // place_c1, collect_c1
   if (!buffer)
-    return failure();
-  AffineMap index = op.getIndex(), block = op.getBlock();
-  auto tensor = cast<RankedTensorType>(op.getTensor().getType());
+    return {};
   RankedTensorType tile = buffer.getTileType();
   // place_c3, collect_c3
   if (tensor.getElementType() != tile.getElementType() ||
-      tensor.getRank() != tile.getRank())
-    return op.emitOpError("cannot cut ")
-           << tensor << " into tiles " << tile
-           << ": element type and number of dimensions must be equal";
-  if (block.getNumResults() != tile.getRank() || index.getNumResults() != 1 ||
-      !areOf(block.getResults(), 2) || !areOf(index.getResults(), 2))
-    return op.emitOpError("needs an expression of y and x for its slot, and "
-                          "one for each of ")
-           << tile.getRank() << " dimensions";
-  return verifySlot(op, buffer, index, std::nullopt); // place_c2, collect_c2
+      tensor.getRank() != tile.getRank()) {
+    op->emitOpError("cannot cut ")
+        << tensor << " into tiles " << tile
+        << ": element type and number of dimensions must be equal";
+    return {};
+  }
+  if (piece.block.getNumResults() != tile.getRank() ||
+      piece.index.getNumResults() != 1 || !areOf(piece.block.getResults(), 2) ||
+      !areOf(piece.index.getResults(), 2)) {
+    op->emitOpError("needs an expression of y and x for its slot, and one for "
+                    "each of ")
+        << tile.getRank() << " dimensions";
+    return {};
+  }
+  // place_c2, collect_c2
+  bool isSound = succeeded(verifySlot(op, buffer, piece.index, std::nullopt));
+  return isSound ? buffer : BufferOp();
 }
 
 /// place_c4, collect_c4: calls `visit` with each block that a core has.
-template <typename Op>
-static LogicalResult verifyBlocks(Op op,
+static LogicalResult verifyBlocks(Operation *op, AffineMap block,
                                   function_ref<void(ArrayRef<int64_t>)> visit) {
   LogicalResult result = success();
-  forEachPoint(domainOf(op), op.getBlock().getResults(), std::nullopt,
+  forEachPoint(domainOf(op), block.getResults(), std::nullopt,
                [&](ArrayRef<int64_t> point, auto values) {
                  auto isWrong = [](auto value) {
                    return value.value_or(-1) < 0;
                  };
                  if (llvm::any_of(values, isWrong)) {
-                   result = op.emitOpError("takes a negative block where ")
+                   result = op->emitOpError("takes a negative block where ")
                             << describe(point);
                    return false;
                  }
@@ -266,38 +278,73 @@ static LogicalResult verifyBlocks(Op op,
 }
 
 LogicalResult PlaceOp::verifySymbolUses(SymbolTableCollection &) {
-  if (failed(verifyPlacement(*this)))
+  if (!verifyPiece(*this, getTensor().getType(),
+                   {getBufferAttr(), getIndex(), getBlock()}))
     return failure();
-  return verifyBlocks(*this, [](ArrayRef<int64_t>) {});
+  return verifyBlocks(*this, getBlock(), [](ArrayRef<int64_t>) {});
 }
 
-LogicalResult CollectOp::verifySymbolUses(SymbolTableCollection &) {
-  if (failed(verifyPlacement(*this)))
-    return failure();
-  auto tensor = cast<RankedTensorType>(getTensor().getType());
-  ArrayRef<int64_t> tile =
-      findIn<BufferOp>(*this, getBufferAttr()).getTileType().getShape();
+namespace {
+/// Which blocks of a tensor lie on some core.
+struct Cover {
+  Cover(RankedTensorType tensor, RankedTensorType tile) {
+    for (auto [size, part] :
+         llvm::zip_equal(tensor.getShape(), tile.getShape())) {
+      counts.push_back(llvm::divideCeilSigned(size, part));
+      total *= counts.back();
+    }
+  }
+
+  /// Blocks behind the tensor are all padding.
+  void note(ArrayRef<int64_t> block) {
+    int64_t number = 0;
+    for (auto [at, count] : llvm::zip_equal(block, counts)) {
+      if (at >= count)
+        return;
+      number = number * count + at;
+    }
+    seen.insert(number);
+  }
+
   SmallVector<int64_t> counts;
   int64_t total = 1;
-  for (auto [size, part] : llvm::zip_equal(tensor.getShape(), tile)) {
-    counts.push_back(llvm::divideCeilSigned(size, part));
-    total *= counts.back();
-  }
   llvm::DenseSet<int64_t> seen;
-  bool looked = false;
-  if (failed(verifyBlocks(*this, [&](ArrayRef<int64_t> block) {
-        looked = true;
-        int64_t number = 0;
-        for (auto [at, count] : llvm::zip_equal(block, counts)) {
-          if (at >= count)
-            return;
-          number = number * count + at;
-        }
-        seen.insert(number);
-      })))
-    return failure();
-  if (!looked || int64_t(seen.size()) == total) // collect_c4
+};
+} // namespace
+
+LogicalResult CollectOp::verifySymbolUses(SymbolTableCollection &) {
+  auto tensor = cast<RankedTensorType>(getTensor().getType());
+  if (getBuffers().empty() || getBuffers().size() != getIndices().size() ||
+      getBuffers().size() != getBlocks().size()) // collect_c1
+    return emitOpError("needs a slot at least, and one block for each");
+  std::optional<Cover> cover;
+  RankedTensorType tile;
+  bool isComplete = true; // whether all points were looked at
+  for (auto [name, index, block] :
+       llvm::zip(getBuffers().getAsRange<FlatSymbolRefAttr>(),
+                 getIndices().getAsRange<AffineMapAttr>(),
+                 getBlocks().getAsRange<AffineMapAttr>())) {
+    BufferOp buffer =
+        verifyPiece(*this, tensor, {name, index.getValue(), block.getValue()});
+    if (!buffer)
+      return failure();
+    if (tile && tile != buffer.getTileType()) // collect_c3
+      return emitOpError("collects tiles ")
+             << tile << " and " << buffer.getTileType()
+             << ": they must have one type";
+    tile = buffer.getTileType();
+    if (!cover)
+      cover.emplace(tensor, tile);
+    bool looked = false;
+    if (failed(verifyBlocks(*this, block.getValue(), [&](ArrayRef<int64_t> at) {
+          looked = true;
+          cover->note(at);
+        })))
+      return failure();
+    isComplete &= looked;
+  }
+  if (!isComplete || int64_t(cover->seen.size()) == cover->total) // collect_c4
     return success();
-  return emitOpError("finds ") << seen.size() << " of " << total
+  return emitOpError("finds ") << cover->seen.size() << " of " << cover->total
                                << " blocks of " << tensor << " on the cores";
 }

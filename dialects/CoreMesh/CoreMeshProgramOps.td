@@ -154,23 +154,25 @@ def CoreMesh_CollectOp : CoreMesh_ProgramPartOp<"collect", [
   let summary = "the tensor whose tiles lie in slots";
   let description = [{
     The inverse of `coremesh.place`, after the program has run; padding is cut
-    off. Of cores with one block any may be read: they hold equal tiles.
+    off. A core that holds several blocks names a slot for each:
+    `@A[0] block(y, 2 * x), @A[1] block(y, 2 * x + 1)`. Of slots with one block
+    any may be read: they hold equal tiles.
 
-    - `collect_c1`: the buffer is one of the program.
-    - `collect_c2`: the slot is one of the buffer on every core.
-    - `collect_c3`: the tensor has the buffer's element type and rank, and `block`
-      an expression of y and x per dimension.
+    - `collect_c1`: there is a slot, and buffers are those of the program.
+    - `collect_c2`: slots are of their buffers on every core.
+    - `collect_c3`: the tensor has the buffers' element type and rank; their tiles
+      have one type; each `block` has an expression of y and x per dimension.
     - `collect_c4`: indices of blocks are not negative, and each block of the tensor
       lies on a core.
 
     Example: see `coremesh.program`
   }];
-  let arguments = (ins FlatSymbolRefAttr:$buffer, AffineMapAttr:$index,
-                       AffineMapAttr:$block,
+  let arguments = (ins FlatSymbolRefArrayAttr:$buffers, AffineMapArrayAttr:$indices,
+                       AffineMapArrayAttr:$blocks,
                        DefaultValuedAttr<CoreMesh_Order, "Order::linear">:$order);
   let results = (outs AnyRankedTensor:$tensor);
   let assemblyFormat = [{
-    custom<Slot>($buffer, $index) `block` `` custom<Block>($block) `` custom<Order>($order)
+    custom<Pieces>($buffers, $indices, $blocks) `` custom<Order>($order)
     attr-dict `:` type($tensor)
   }];
 }

@@ -114,6 +114,41 @@ void shared::printSlot(OpAsmPrinter &p, Operation *, FlatSymbolRefAttr buffer,
       p << '[' << named(expr, kCoreNames) << ']';
 }
 
+ParseResult shared::parsePieces(OpAsmParser &parser, ArrayAttr &buffers,
+                                ArrayAttr &indices, ArrayAttr &blocks) {
+  SmallVector<Attribute> names, slots, places;
+  auto parseOne = [&]() -> ParseResult {
+    FlatSymbolRefAttr buffer;
+    AffineMapAttr index, block;
+    if (parseSlot(parser, buffer, index) || parser.parseKeyword("block") ||
+        parseBlock(parser, block))
+      return failure();
+    names.push_back(buffer);
+    slots.push_back(index);
+    places.push_back(block);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(parseOne))
+    return failure();
+  buffers = parser.getBuilder().getArrayAttr(names);
+  indices = parser.getBuilder().getArrayAttr(slots);
+  blocks = parser.getBuilder().getArrayAttr(places);
+  return success();
+}
+
+void shared::printPieces(OpAsmPrinter &p, Operation *op, ArrayAttr buffers,
+                         ArrayAttr indices, ArrayAttr blocks) {
+  llvm::interleaveComma(llvm::zip(buffers.getAsRange<FlatSymbolRefAttr>(),
+                                  indices.getAsRange<AffineMapAttr>(),
+                                  blocks.getAsRange<AffineMapAttr>()),
+                        p, [&](auto piece) {
+                          auto [buffer, index, block] = piece;
+                          printSlot(p, op, buffer, index);
+                          p << " block";
+                          printBlock(p, op, block);
+                        });
+}
+
 //===----------------------------------------------------------------------===//
 // Cores
 //===----------------------------------------------------------------------===//

@@ -57,7 +57,8 @@ func.func @everything(%a: tensor<6x11xf16>, %b: tensor<4xf32>) -> (tensor<6x11xf
     coremesh.wait collective %w
     // CHECK: %[[X:.*]] = coremesh.collect @A[1] block(y, x) ring : tensor<6x11xf16>
     %x = coremesh.collect @A[1] block(y, x) ring : tensor<6x11xf16>
-    %z = coremesh.collect @V block(y) : tensor<4xf32>
+    // CHECK: coremesh.collect @V block(y), @V block(x floordiv 4) : tensor<4xf32>
+    %z = coremesh.collect @V block(y), @V[0] block(x floordiv 4) : tensor<4xf32>
     // CHECK: coremesh.yield %[[X]], %{{.*}} : tensor<6x11xf16>, tensor<4xf32>
     coremesh.yield %x, %z : tensor<6x11xf16>, tensor<4xf32>
   }

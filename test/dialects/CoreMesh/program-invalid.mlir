@@ -273,3 +273,39 @@ func.func @collect_c4() {
   }
   return
 }
+
+// -----
+
+func.func @collect_c1_none() {
+  %0 = coremesh.program "p" grid(2, 3) () : () -> tensor<4x4xf32> {
+    // expected-error@+1 {{needs a slot at least, and one block for each}}
+    %out = "coremesh.collect"() <{buffers = [], indices = [], blocks = []}> : () -> tensor<4x4xf32>
+    coremesh.yield %out : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @collect_c3_types() {
+  %0 = coremesh.program "p" grid(1, 1) () : () -> tensor<4x4xf32> {
+    coremesh.buffer @A : tensor<2x4xf32>
+    coremesh.buffer @B : tensor<1x4xf32>
+    // expected-error@+1 {{collects tiles 'tensor<2x4xf32>' and 'tensor<1x4xf32>': they must have one type}}
+    %out = coremesh.collect @A block(0, 0), @B block(1, 0) : tensor<4x4xf32>
+    coremesh.yield %out : tensor<4x4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @collect_c4_several() {
+  %0 = coremesh.program "p" grid(1, 2) () : () -> tensor<8x4xf32> {
+    coremesh.buffer @A : tensor<2x4xf32> slots 2
+    // expected-error@+1 {{finds 3 of 4 blocks of 'tensor<8x4xf32>' on the cores}}
+    %out = coremesh.collect @A block(x, 0), @A[1] block(x + 1, 0) : tensor<8x4xf32>
+    coremesh.yield %out : tensor<8x4xf32>
+  }
+  return
+}

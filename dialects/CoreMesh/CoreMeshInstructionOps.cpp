@@ -82,10 +82,6 @@ LogicalResult RelayOp::verifySymbolUses(SymbolTableCollection &) {
   if (!findIn<RouteOp>(*this, getIncomingAttr()) ||
       !findIn<RouteOp>(*this, getOutgoingAttr()))
     return failure();
-  if (getIncomingAttr() == getOutgoingAttr())
-    return emitOpError("receives and sends on ")
-           << getIncomingAttr()
-           << ": what it sends must leave on another route";
   return verifyTransfer(*this); // relay_c2
 }
 

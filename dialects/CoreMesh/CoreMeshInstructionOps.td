@@ -123,10 +123,10 @@ def CoreMesh_RelayOp : CoreMesh_AsyncOp<"relay"> {
   let description = [{
     One software stage of a streaming reduction (WaferLLM, OSDI 2025, section 6):
     what arrives on the incoming route is combined with the slot and sent on, one
-    number per cycle; nothing is stored. The token: all has been sent on.
+    number per cycle; nothing is stored. Both routes may be one. The token: all
+    has been sent on.
 
-    - `relay_c1`: buffer and routes are those of the program; the two routes
-      differ.
+    - `relay_c1`: buffer and routes are those of the program.
     - `relay_c2`: the slot is one of the buffer wherever the instruction runs.
     - `relay_c3`: constraints and expressions are of y, x and the loops around.
     - `relay_c4`: a `coremesh.wait` waits for the token, in the same block.
@@ -137,14 +137,12 @@ def CoreMesh_RelayOp : CoreMesh_AsyncOp<"relay"> {
     func.func @f(%a: tensor<2x28xf32>) -> tensor<2x7xf32> {
       %r = coremesh.program "chain" grid(2, 4) (%in = %a) : (tensor<2x28xf32>) -> tensor<2x7xf32> {
         coremesh.buffer @A : tensor<1x7xf32>
-        coremesh.route @even along x from p - 1 colors [3] by 0
-        coremesh.route @odd along x from p - 1 colors [4] by 0
+        coremesh.route @right along x from p - 1 colors [3, 4] by p mod 2
         coremesh.place %in in @A block(y, x) : tensor<2x28xf32>
-        %s = coremesh.send @A on @odd where (x == 0)
-        %t = coremesh.relay @A from @odd to @even combine add where (x == 1)
-        %u = coremesh.relay @A from @even to @odd combine add where (x == 2)
-        %v = coremesh.recv @A from @odd combine add where (x == 3)
-        coremesh.wait collective %s, %t, %u, %v
+        %s = coremesh.send @A on @right where (x == 0)
+        %t = coremesh.relay @A from @right to @right combine add where (x >= 1, x <= 2)
+        %u = coremesh.recv @A from @right combine add where (x == 3)
+        coremesh.wait collective %s, %t, %u
         %c = coremesh.collect @A block(y, 0) : tensor<2x7xf32>
         coremesh.yield %c : tensor<2x7xf32>
       }

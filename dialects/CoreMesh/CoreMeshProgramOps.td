@@ -22,7 +22,8 @@ def CoreMesh_ProgramOp : CoreMesh_Op<"program", [
     inputs are declared first, then come the instructions, then outputs are
     collected and yielded. All cores run the same instructions in the same order,
     those excepted whose `where` they do not fulfil. What is sent on a route from
-    one core arrives at another in the order in which it was sent.
+    one core arrives at another in the order in which it was sent. Attributes
+    `input_names` and `output_names`, lists of strings, are for messages.
 
     - `program_c1`: height and width are 1 or more.
     - `program_c2`: there is one block argument per operand, of its type.

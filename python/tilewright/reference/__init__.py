@@ -18,7 +18,7 @@ import numpy as np
 from tilewright.dialects.fractal.values import Lists
 from tilewright.dialects.sparse_tile.encoded import Encoded
 from tilewright.mlir import ir
-from tilewright.reference import fractal, sparse_tile, tile, upstream
+from tilewright.reference import coremesh, fractal, sparse_tile, tile, upstream
 from tilewright.reference.errors import AssertionFailedError, InterpreterError
 from tilewright.reference.machine import Frame, Machine
 from tilewright.reference.registry import HANDLERS
@@ -29,6 +29,7 @@ __all__ = [
     "HANDLERS",
     "AssertionFailedError",
     "InterpreterError",
+    "coremesh",
     "fractal",
     "run",
     "run_kernel",

@@ -247,8 +247,8 @@ func.func @relay_c1() {
   coremesh.program "p" grid(1, 1) () : () -> () {
     coremesh.buffer @A : tensor<4xf32>
     coremesh.route @r along x from p - 1
-    // expected-error@+1 {{receives and sends on @r: what it sends must leave on another route}}
-    %s = coremesh.relay @A from @r to @r combine add
+    // expected-error@+1 {{uses @s, but the program has no such route}}
+    %s = coremesh.relay @A from @r to @s combine add
     coremesh.wait %s
     coremesh.yield
   }

@@ -18,10 +18,14 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "dialects/CoreMesh/CoreMeshDialect.h.inc"
 #include "dialects/CoreMesh/CoreMeshEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/CoreMesh/CoreMeshAttributes.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/CoreMesh/CoreMeshTypes.h.inc"

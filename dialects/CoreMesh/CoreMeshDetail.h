@@ -73,6 +73,21 @@ llvm::LogicalResult verifySlot(mlir::Operation *op, BufferOp buffer,
                                std::optional<mlir::IntegerSet> where);
 
 //===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// The layout of a value that must have one.
+inline LayoutAttr layoutOf(mlir::Value value) {
+  return mlir::cast<LayoutAttr>(
+      mlir::cast<mlir::RankedTensorType>(value.getType()).getEncoding());
+}
+
+/// reduce_c3, allreduce_c3, gemv_c3: levels are those of a k_tree.
+llvm::LogicalResult verifyLevels(mlir::Operation *op, Algorithm algorithm,
+                                 std::optional<uint64_t> k,
+                                 std::optional<llvm::ArrayRef<int64_t>> groups);
+
+//===----------------------------------------------------------------------===//
 // CoreMeshSyntax.cpp: custom directives
 //===----------------------------------------------------------------------===//
 
@@ -117,6 +132,20 @@ mlir::ParseResult parseCores(mlir::OpAsmParser &parser, OrderAttr &order,
                              mlir::IntegerSetAttr &cores);
 void printCores(mlir::OpAsmPrinter &p, mlir::Operation *op, OrderAttr order,
                 mlir::IntegerSetAttr cores);
+
+/// `(%x = %a, %y = %b)`: block arguments and operands.
+mlir::ParseResult parseBindings(
+    mlir::OpAsmParser &parser,
+    llvm::SmallVectorImpl<mlir::OpAsmParser::Argument> &arguments,
+    llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &operands);
+void printBindings(mlir::OpAsmPrinter &p, mlir::ValueRange arguments,
+                   mlir::ValueRange operands);
+
+/// `k 3 groups [9, 3]`
+mlir::ParseResult parseLevels(mlir::OpAsmParser &parser, mlir::IntegerAttr &k,
+                              mlir::DenseI64ArrayAttr &groups);
+void printLevels(mlir::OpAsmPrinter &p, mlir::Operation *op,
+                 mlir::IntegerAttr k, mlir::DenseI64ArrayAttr groups);
 
 } // namespace tilewright::coremesh::shared
 

@@ -33,6 +33,7 @@ void CoreMeshDialect::registerTypes() {
 }
 
 void CoreMeshDialect::initialize() {
+  registerAttributes();
   registerTypes();
   addOperations<
 #define GET_OP_LIST

@@ -22,7 +22,11 @@ def CoreMesh_Dialect : Dialect {
     tiles along rows and columns (Cerebras WSE, Tesla Dojo, Tenstorrent: the PLMR
     machines of WaferLLM, OSDI 2025).
 
-    A `coremesh.program` says what each core does: one list of instructions for
+    There are two levels. Of *collectives*, values are tensors whose type says
+    where they lie (`#coremesh.layout`), and ops move, reduce and multiply them:
+    what is computed, with an algorithm by name.
+
+    A *program* (`coremesh.program`) says what each core does: one list of instructions for
     all, symbolic in where a core stands, with buffers, routes, and asynchronous
     communication. Its ops are one by one what the simulator takes.
 
@@ -34,8 +38,10 @@ def CoreMesh_Dialect : Dialect {
     of a line of five cores is core 0, 2, 4, 3, 1.
   }];
   let extraClassDeclaration = [{
+    void registerAttributes();
     void registerTypes();
   }];
+  let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
 }
 

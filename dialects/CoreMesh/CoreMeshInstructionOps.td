@@ -216,7 +216,7 @@ def CoreMesh_LoopOp : CoreMesh_Op<"loop", [
 }
 
 def CoreMesh_YieldOp : CoreMesh_Op<"yield", [
-    Pure, Terminator, ParentOneOf<["ProgramOp", "ComputeOp"]>]> {
+    Pure, Terminator, ParentOneOf<["ProgramOp", "ComputeOp", "LocalOp"]>]> {
   let summary = "what a program or a kernel returns";
   let description = [{
     Example: see `coremesh.compute`

@@ -9,7 +9,9 @@
 #ifndef TILEWRIGHT_CORE_MESH_OPS
 #define TILEWRIGHT_CORE_MESH_OPS
 
+include "dialects/CoreMesh/CoreMeshCollectiveOps.td"
 include "dialects/CoreMesh/CoreMeshInstructionOps.td"
+include "dialects/CoreMesh/CoreMeshProductOps.td"
 include "dialects/CoreMesh/CoreMeshProgramOps.td"
 
 #endif // TILEWRIGHT_CORE_MESH_OPS

@@ -38,14 +38,9 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
   properties.width = b.getI64IntegerAttr(width);
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
-  auto parseOne = [&]() -> ParseResult {
-    return failure(parser.parseArgument(arguments.emplace_back()) ||
-                   parser.parseEqual() ||
-                   parser.parseOperand(operands.emplace_back()));
-  };
   FunctionType type;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren, parseOne) ||
+  if (parseBindings(parser, arguments, operands) ||
       parser.parseColonType(type) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
       parser.resolveOperands(operands, type.getInputs(), loc, result.operands))
@@ -58,11 +53,9 @@ ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void ProgramOp::print(OpAsmPrinter &p) {
   p << ' ' << getNameAttr() << " grid(" << getHeight() << ", " << getWidth()
-    << ") (";
-  llvm::interleaveComma(
-      llvm::zip(getBody().getArguments(), getInputs()), p,
-      [&](auto pair) { p << std::get<0>(pair) << " = " << std::get<1>(pair); });
-  p << ") : ";
+    << ") ";
+  printBindings(p, getBody().getArguments(), getInputs());
+  p << " : ";
   p.printFunctionalType(*this);
   p.printOptionalAttrDictWithKeyword(
       (*this)->getAttrs(),

@@ -259,3 +259,59 @@ void shared::printOverhead(OpAsmPrinter &p, Operation *,
   if (overhead.getValue() != Overhead::none)
     p << ' ' << stringifyOverhead(overhead.getValue());
 }
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+ParseResult shared::parseBindings(
+    OpAsmParser &parser, SmallVectorImpl<OpAsmParser::Argument> &arguments,
+    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands) {
+  auto parseOne = [&]() -> ParseResult {
+    return failure(parser.parseArgument(arguments.emplace_back()) ||
+                   parser.parseEqual() ||
+                   parser.parseOperand(operands.emplace_back()));
+  };
+  return parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren,
+                                        parseOne);
+}
+
+void shared::printBindings(OpAsmPrinter &p, ValueRange arguments,
+                           ValueRange operands) {
+  p << '(';
+  llvm::interleaveComma(llvm::zip(arguments, operands), p, [&](auto pair) {
+    p << std::get<0>(pair) << " = " << std::get<1>(pair);
+  });
+  p << ')';
+}
+
+ParseResult shared::parseLevels(OpAsmParser &parser, IntegerAttr &k,
+                                DenseI64ArrayAttr &groups) {
+  Builder &b = parser.getBuilder();
+  if (succeeded(parser.parseOptionalKeyword("k"))) {
+    int64_t levels;
+    if (parser.parseInteger(levels))
+      return failure();
+    k = b.getI64IntegerAttr(levels);
+  }
+  if (failed(parser.parseOptionalKeyword("groups")))
+    return success();
+  SmallVector<int64_t> numbers;
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square, [&] {
+        return parser.parseInteger(numbers.emplace_back());
+      }))
+    return failure();
+  groups = b.getDenseI64ArrayAttr(numbers);
+  return success();
+}
+
+void shared::printLevels(OpAsmPrinter &p, Operation *, IntegerAttr k,
+                         DenseI64ArrayAttr groups) {
+  if (k)
+    p << " k " << k.getInt();
+  if (!groups)
+    return;
+  p << " groups [";
+  llvm::interleaveComma(groups.asArrayRef(), p);
+  p << ']';
+}

@@ -27,6 +27,20 @@ MLIR_CAPI_EXPORTED MlirAffineMap twCoreMeshGetConstraints(MlirAttribute set);
 MLIR_CAPI_EXPORTED bool twCoreMeshIsEquality(MlirAttribute set,
                                              intptr_t constraint);
 
+//===----------------------------------------------------------------------===//
+// #coremesh.layout
+//===----------------------------------------------------------------------===//
+
+/// A dictionary of the layout's parameters: `grid` and `at` (array<i64>, y
+/// first, -1 where nothing is at one position only), `splits` (an array of unit
+/// or a dictionary of parameters); null where the attribute is none.
+MLIR_CAPI_EXPORTED MlirAttribute
+twCoreMeshGetLayoutEntries(MlirAttribute layout);
+
+/// What one core holds of a tensor with a layout, as a tensor type; null of any
+/// other type.
+MLIR_CAPI_EXPORTED MlirType twCoreMeshGetBlockType(MlirType type);
+
 #ifdef __cplusplus
 }
 #endif

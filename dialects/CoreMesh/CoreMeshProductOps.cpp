@@ -1,0 +1,301 @@
+//===- CoreMeshProductOps.cpp - what a grid computes ---------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/CoreMesh/CoreMeshDetail.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tilewright::coremesh;
+using namespace tilewright::coremesh::shared;
+
+//===----------------------------------------------------------------------===//
+// What products have in common
+//===----------------------------------------------------------------------===//
+
+/// gemm_c1, gemm_t_c1, gemv_c1: shapes and element types.
+template <typename Op>
+static LogicalResult verifyShapes(Op op, ArrayRef<int64_t> left,
+                                  ArrayRef<int64_t> right,
+                                  ArrayRef<int64_t> result) {
+  RankedTensorType a = op.getLeft().getType(), b = op.getRight().getType(),
+                   c = op.getResult().getType();
+  if (a.getShape() != left || b.getShape() != right || c.getShape() != result)
+    return op.emitOpError("cannot make ")
+           << c.dropEncoding() << " of " << a.dropEncoding() << " and "
+           << b.dropEncoding();
+  Type from = a.getElementType(), to = c.getElementType();
+  bool isWider =
+      from.isIntOrFloat() && to.isIntOrFloat() &&
+      isa<FloatType>(from) == isa<FloatType>(to) &&
+      (from == to || from.getIntOrFloatBitWidth() < to.getIntOrFloatBitWidth());
+  if (from == b.getElementType() && isWider)
+    return success();
+  return op.emitOpError("multiplies ")
+         << from << " by " << b.getElementType() << " to " << to
+         << ": operands have one type, and the result this one or a wider one";
+}
+
+/// Whether each dimension is split along its axis (none: not at all) in equal
+/// blocks in their places, and nothing lies at one position only.
+static bool isSplit(LayoutAttr layout, ArrayRef<std::optional<Axis>> axes) {
+  if (layout.getAtY() >= 0 || layout.getAtX() >= 0)
+    return false;
+  for (auto [dim, axis] : llvm::enumerate(axes)) {
+    SplitAttr split = layout.getSplit(dim);
+    if (split ? split.getAxis() != axis : axis.has_value())
+      return false;
+    if (split && (split.isUneven() || split.getRotate() != 0 ||
+                  split.getDeal() != Deal::block))
+      return false;
+  }
+  return true;
+}
+
+/// gemm_c2, gemm_t_c2, gemv_c2: of one operand or result.
+static LogicalResult verifySplit(Operation *op, StringRef what, Value value,
+                                 LayoutAttr grid,
+                                 ArrayRef<std::optional<Axis>> axes) {
+  LayoutAttr layout = layoutOf(value);
+  if (!layout.hasGridOf(grid))
+    return op->emitOpError("has its ")
+           << what << " on " << layout.getHeight() << " x " << layout.getWidth()
+           << " cores, another operand on " << grid.getHeight() << " x "
+           << grid.getWidth();
+  if (isSplit(layout, axes))
+    return success();
+  InFlightDiagnostic error = op->emitOpError("needs its ") << what << " as [";
+  llvm::interleaveComma(axes, error, [&](std::optional<Axis> axis) {
+    error << (axis ? stringifyAxis(*axis) : StringRef("*"));
+  });
+  return error << "], in equal blocks in their places, not " << layout;
+}
+
+/// The dimension of a value that is skewed, `skewed` apart; -1: none.
+static bool isSkewedOnlyAt(Value value, int64_t skewed) {
+  LayoutAttr layout = layoutOf(value);
+  for (int64_t dim : llvm::seq<int64_t>(layout.getSplits().size()))
+    if (SplitAttr split = layout.getSplit(dim);
+        split && split.getSkewed() && dim != skewed)
+      return false;
+  return true;
+}
+
+static bool isAlong(Value value, Order order) {
+  return llvm::all_of(layoutOf(value).getSplits(), [&](Attribute split) {
+    return !isa<SplitAttr>(split) || cast<SplitAttr>(split).getOrder() == order;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// GemmOp, GemmTOp
+//===----------------------------------------------------------------------===//
+
+static constexpr std::optional<Axis> kTiles[] = {Axis::y, Axis::x};
+
+/// gemm_c2, gemm_t_c2: both operands and the result are tiled.
+template <typename Op> static LogicalResult verifyTiles(Op op) {
+  LayoutAttr grid = layoutOf(op.getLeft());
+  if (failed(verifySplit(op, "left operand", op.getLeft(), grid, kTiles)) ||
+      failed(verifySplit(op, "right operand", op.getRight(), grid, kTiles)))
+    return failure();
+  return verifySplit(op, "result", op.getResult(), grid, kTiles);
+}
+
+/// Each of the three is a matrix; part of gemm_c1, gemm_t_c1.
+template <typename Op> static LogicalResult verifyMatrices(Op op) {
+  for (Value value : {op.getLeft(), op.getRight(), op.getResult()})
+    if (cast<RankedTensorType>(value.getType()).getRank() != 2)
+      return op.emitOpError("multiplies matrices, not ") << value.getType();
+  return success();
+}
+
+LogicalResult GemmOp::verify() {
+  // gemm_c1
+  if (failed(verifyMatrices(*this)))
+    return failure();
+  ArrayRef<int64_t> a = getLeft().getType().getShape(),
+                    b = getRight().getType().getShape();
+  if (failed(verifyShapes(*this, a, {a[1], b[1]}, {a[0], b[1]})))
+    return failure();
+  if (failed(verifyTiles(*this))) // gemm_c2
+    return failure();
+  bool isMesh = getAlgorithm() == Gemm::meshgemm;
+  Order order = isMesh ? Order::ring : Order::linear;
+  for (Value value : {getLeft(), getRight(), getResult()})
+    if (!isAlong(value, order)) // gemm_c3
+      return emitOpError("counts cores ")
+             << (isMesh ? "along the ring" : "as they stand") << " by "
+             << stringifyGemm(getAlgorithm()) << ", not as " << layoutOf(value);
+  bool mayBeSkewed = isMesh || getAlgorithm() == Gemm::cannon;
+  if (isSkewedOnlyAt(getLeft(), mayBeSkewed ? 1 : -1) &&
+      isSkewedOnlyAt(getRight(), mayBeSkewed ? 0 : -1) &&
+      isSkewedOnlyAt(getResult(), -1)) // gemm_c4
+    return success();
+  return emitOpError("can have ")
+         << (mayBeSkewed ? "only its summed dimension skewed" : "no skew")
+         << " by " << stringifyGemm(getAlgorithm());
+}
+
+LogicalResult GemmTOp::verify() {
+  // gemm_t_c1
+  if (failed(verifyMatrices(*this)))
+    return failure();
+  ArrayRef<int64_t> a = getLeft().getType().getShape(),
+                    b = getRight().getType().getShape();
+  if (failed(verifyShapes(*this, a, {b[0], a[1]}, {a[0], b[0]})))
+    return failure();
+  if (failed(verifyTiles(*this))) // gemm_t_c2
+    return failure();
+  for (Value value : {getLeft(), getRight(), getResult()})
+    if (!isAlong(value, Order::ring) || !isSkewedOnlyAt(value, -1)) // gemm_t_c2
+      return emitOpError("counts cores along the ring, without skew, not as ")
+             << layoutOf(value);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GemvOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult GemvOp::verify() {
+  ArrayRef<int64_t> a = getRight().getType().getShape();
+  if (a.size() != 2) // gemv_c1
+    return emitOpError("multiplies by a matrix, not ") << getRight().getType();
+  if (failed(verifyShapes(*this, a[0], a, a[1]))) // gemv_c1
+    return failure();
+  LayoutAttr grid = layoutOf(getRight());
+  SplitAttr summed = grid.getSplit(0), kept = grid.getSplit(1);
+  // gemv_c2
+  if (!summed || !kept)
+    return emitOpError("needs a matrix that both axes split, not ") << grid;
+  if (failed(verifySplit(*this, "matrix", getRight(), grid,
+                         {summed.getAxis(), kept.getAxis()})) ||
+      failed(
+          verifySplit(*this, "vector", getLeft(), grid, {summed.getAxis()})) ||
+      failed(verifySplit(*this, "result", getResult(), grid, {kept.getAxis()})))
+    return failure();
+  for (Value value : {getLeft(), getRight(), getResult()})
+    if (!isSkewedOnlyAt(value, -1)) // gemv_c2
+      return emitOpError("can have no skew, as in ") << layoutOf(value);
+  return verifyLevels(*this, getAlgorithm(), getK(), getGroups()); // gemv_c3
+}
+
+//===----------------------------------------------------------------------===//
+// KvAppendOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult KvAppendOp::verify() {
+  RankedTensorType cache = getCache().getType(), row = getRow().getType();
+  // kv_append_c1
+  if (cache.getRank() == 0 || row.getShape() != cache.getShape().drop_front() ||
+      row.getElementType() != cache.getElementType())
+    return emitOpError("cannot append ")
+           << row.dropEncoding() << " to " << cache.dropEncoding();
+  LayoutAttr whole = layoutOf(getCache()), one = layoutOf(getRow());
+  SplitAttr tokens = whole.getSplit(0);
+  static constexpr Deal deals[] = {Deal::block, Deal::balanced, Deal::cyclic};
+  Deal deal = deals[static_cast<int>(getPolicy())];
+  if (!tokens || tokens.getAxis() != Axis::y || tokens.getDeal() != deal ||
+      tokens.getSkewed() || tokens.getRotate() != 0) // kv_append_c2
+    return emitOpError("by ")
+           << stringifyPolicy(getPolicy()) << " needs tokens split along y ("
+           << stringifyDeal(deal) << "), not " << whole;
+  if (one.hasGridOf(whole) &&
+      one.getSplits() == whole.getSplits().drop_front() &&
+      one.getAtX() == whole.getAtX()) // kv_append_c3
+    return success();
+  return emitOpError("needs a row that lies as the cache's dimensions behind "
+                     "the first, not ")
+         << one;
+}
+
+//===----------------------------------------------------------------------===//
+// LocalOp
+//===----------------------------------------------------------------------===//
+
+/// What one core has of a tensor, as a tensor; null of a value without layout.
+static RankedTensorType blockOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto layout = tensor ? dyn_cast_if_present<LayoutAttr>(tensor.getEncoding())
+                       : LayoutAttr();
+  if (!layout)
+    return {};
+  return RankedTensorType::get(layout.getBlockShape(tensor.getShape()),
+                               tensor.getElementType());
+}
+
+static SmallVector<Type> blocksOf(TypeRange types) {
+  return llvm::map_to_vector(types,
+                             [](Type type) -> Type { return blockOf(type); });
+}
+
+ParseResult LocalOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<OpAsmParser::UnresolvedOperand> operands;
+  FunctionType type;
+  SMLoc where = parser.getCurrentLocation();
+  if (parseBindings(parser, arguments, operands) ||
+      parser.parseColonType(type) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
+      parser.resolveOperands(operands, type.getInputs(), where,
+                             result.operands))
+    return failure();
+  result.addTypes(type.getResults());
+  for (auto [argument, block] :
+       llvm::zip_equal(arguments, blocksOf(type.getInputs()))) {
+    if (!block)
+      return parser.emitError(argument.ssaName.location,
+                              "needs an operand with a #coremesh.layout");
+    argument.type = block;
+  }
+  return parser.parseRegion(*result.addRegion(), arguments);
+}
+
+void LocalOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  printBindings(p, getBody().getArguments(), getInputs());
+  p << " : ";
+  p.printFunctionalType(*this);
+  p.printOptionalAttrDictWithKeyword((*this)->getAttrs());
+  p << ' ';
+  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+}
+
+LogicalResult LocalOp::verifyRegions() {
+  LayoutAttr grid;
+  SmallVector<Value> values(getInputs());
+  llvm::append_range(values, getOutputs());
+  for (Value value : values) {
+    LayoutAttr layout = layoutOf(value);
+    if (grid && !grid.hasGridOf(layout)) // local_c1
+      return emitOpError("has operands and results on several grids");
+    grid = layout;
+    for (Attribute split : layout.getSplits())
+      if (auto part = dyn_cast<SplitAttr>(split);
+          part && part.getDeal() == Deal::balanced) // local_c3
+        return emitOpError("cannot take a balanced tensor: which part a core "
+                           "has depends on the run");
+  }
+  Block &body = getBody().front();
+  Operation *last = body.empty() ? nullptr : &body.back();
+  if (!isa_and_present<YieldOp>(last)) // local_c2
+    return emitOpError("must end in coremesh.yield");
+  // local_c2
+  SmallVector<Type> reads = blocksOf(getInputs().getTypes()),
+                    writes = blocksOf(getOutputs().getTypes());
+  if (body.getArgumentTypes() != TypeRange(reads))
+    return emitOpError("has block arguments (")
+           << body.getArgumentTypes() << "), needs the blocks of its operands ("
+           << reads << ')';
+  if (last->getOperandTypes() != TypeRange(writes))
+    return emitOpError("yields (")
+           << last->getOperandTypes() << "), needs the blocks of its results ("
+           << writes << ')';
+  return success();
+}

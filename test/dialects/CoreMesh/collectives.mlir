@@ -1,0 +1,54 @@
+// RUN: tile-opt %s | tile-opt | FileCheck-22 %s
+// RUN: tile-opt %s -mlir-print-op-generic | tile-opt | FileCheck-22 %s
+// RUN: tile-opt %s -emit-bytecode | tile-opt | FileCheck-22 %s
+
+// CHECK-DAG: #[[$MESH:.*]] = #coremesh.layout<grid(3, 5), [y ring, x ring]>
+// CHECK-DAG: #[[$SKEW:.*]] = #coremesh.layout<grid(3, 5), [y ring, x ring skew block 9]>
+// CHECK-DAG: #[[$UP:.*]] = #coremesh.layout<grid(3, 5), [y ring rotate 2, x ring]>
+// CHECK-DAG: #[[$CACHE:.*]] = #coremesh.layout<grid(3, 5), [y uneven [2, 2, 9], x]>
+// CHECK-DAG: #[[$AT:.*]] = #coremesh.layout<grid(3, 5), [*], at y = 2, at x = 0>
+// CHECK-DAG: #[[$PARTS:.*]] = #coremesh.layout<grid(3, 5), [x, *], at y = 1>
+#mesh = #coremesh.layout<grid(3, 5), [y ring, x ring]>
+#skew = #coremesh.layout<grid(3, 5), [y ring, x ring skew block 9]>
+#up = #coremesh.layout<grid(3, 5), [y ring rotate 2, x ring]>
+#cache = #coremesh.layout<grid(3, 5), [y uneven [2, 2, 9], x]>
+#row = #coremesh.layout<grid(3, 5), [x]>
+#at = #coremesh.layout<grid(3, 5), [*], at x = 0, at y = 2>
+#parts = #coremesh.layout<grid(3, 5), [x, *], at y = 1>
+#one = #coremesh.layout<grid(3, 5), [*], at y = 1, at x = 4>
+#column = #coremesh.layout<grid(3, 5), [*], at x = 4>
+
+// CHECK-LABEL: func.func @products
+func.func @products(%a: tensor<7x43xbf16, #skew>, %b: tensor<43x11xbf16, #mesh>) -> tensor<7x11xf32, #mesh> {
+  // CHECK: coremesh.gemm %{{.*}}, %{{.*}} by meshgemm : tensor<7x43xbf16, #[[$SKEW]]>, tensor<43x11xbf16, #[[$MESH]]> to
+  %0 = coremesh.gemm %a, %b by meshgemm
+      : tensor<7x43xbf16, #skew>, tensor<43x11xbf16, #mesh> to tensor<7x11xf32, #mesh>
+  return %0 : tensor<7x11xf32, #mesh>
+}
+
+// CHECK-LABEL: func.func @moves
+func.func @moves(%a: tensor<7x11xi8, #mesh>, %p: tensor<5x4xi32, #parts>) -> tensor<4xi32, #column> {
+  // CHECK: coremesh.shift %{{.*}} along y by -1 : tensor<7x11xi8, #[[$MESH]]> to tensor<7x11xi8, #[[$UP]]>
+  %0 = coremesh.shift %a along y by -1 : tensor<7x11xi8, #mesh> to tensor<7x11xi8, #up>
+  // CHECK: coremesh.reduce add %{{.*}} dim 0 by k_tree k 3 groups [3, 2] : tensor<5x4xi32, #[[$PARTS]]>
+  %1 = coremesh.reduce add %p dim 0 by k_tree k 3 groups [3, 2] : tensor<5x4xi32, #parts> to tensor<4xi32, #one>
+  // CHECK: coremesh.multicast %{{.*}} along y
+  %2 = coremesh.multicast %1 along y : tensor<4xi32, #one> to tensor<4xi32, #column>
+  return %2 : tensor<4xi32, #column>
+}
+
+// CHECK-LABEL: func.func @cache
+func.func @cache(%c: tensor<13x10xf16, #cache>, %r: tensor<10xf16, #row>, %n: index) -> tensor<13x10xf16, #cache> {
+  // CHECK: coremesh.kv_append %{{.*}} to %{{.*}}[%{{.*}}] by concat : tensor<10xf16, #{{.*}}>, tensor<13x10xf16, #[[$CACHE]]>
+  %0 = coremesh.kv_append %r to %c[%n] by concat : tensor<10xf16, #row>, tensor<13x10xf16, #cache>
+  // CHECK: coremesh.local (%{{.*}} = %{{.*}}) : (tensor<13x10xf16, #[[$CACHE]]>) -> tensor<13x10xf16, #[[$CACHE]]> {
+  // CHECK-NEXT: tensor<9x2xf16>
+  %1 = coremesh.local (%x = %0) : (tensor<13x10xf16, #cache>) -> tensor<13x10xf16, #cache> {
+    %2 = math.exp %x : tensor<9x2xf16>
+    coremesh.yield %2 : tensor<9x2xf16>
+  }
+  return %1 : tensor<13x10xf16, #cache>
+}
+
+// CHECK: func.func private @corner(tensor<4xf32, #[[$AT]]>)
+func.func private @corner(tensor<4xf32, #at>)

@@ -39,6 +39,10 @@ class Kernel:
         steps = [_batched(node) for node in self.node.body.nodes[:-1]]
         known = [step for step in steps if step is not None]
         self._steps = known if len(known) == len(steps) else None
+        if self._steps is not None:  # not before: core by core, structures are as they are written
+            for node, step in zip(self.node.body.nodes, self._steps, strict=False):
+                if step is _structured:
+                    _give_cores(node)
 
     @property
     def is_batched(self) -> bool:
@@ -78,7 +82,6 @@ def _batched(node: Node) -> Step | None:
     shape = read_structure(node)
     if shape.branches or any(inner.name == "linalg.index" for inner in shape.defined.values()):
         return None
-    node.once("structure", lambda: _with_cores(node, shape))
     return _structured
 
 
@@ -101,6 +104,11 @@ def _elementwise(frame: Any, node: Node, cores: int, operands: list[Any]) -> lis
 def _structured(frame: Any, node: Node, cores: int, operands: list[Any]) -> list[Any]:
     result = structured(frame, node, *operands)
     return [result] if len(node.results) == 1 else list(result)
+
+
+def _give_cores(node: Node) -> None:
+    shape = read_structure(node)
+    node.once("structure", lambda: _with_cores(node, shape))
 
 
 def _with_cores(node: Node, shape: Structure) -> Structure:

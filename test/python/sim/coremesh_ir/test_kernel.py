@@ -57,6 +57,7 @@ ROWS = """
     %0 = tensor.extract_slice %a[1, 0] [1, 5] [1, 1] : tensor<3x5xf32> to tensor<1x5xf32>
     %r = tensor.insert_slice %0 into %a[0, 0] [1, 5] [1, 1] : tensor<1x5xf32> into tensor<3x5xf32>
 """
+MIXED = ROWS.replace("%r", "%q").replace("%0", "%s") + SOFTMAX_PART.replace("%a", "%q")
 INDEXED = """
     %e = tensor.empty() : tensor<3x5xf32>
     %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
@@ -80,6 +81,7 @@ CASES = {
     "softmax": (SOFTMAX_PART, [A], "3x5xf32", True, Cost(0, 1 + 5 + 2, 3 + 15 + 30, 32)),
     "elementwise": (ELEMENTWISE, [A], "3x5xf16", True, Cost(0, 4, 60, 32)),
     "rows": (ROWS, [A], "3x5xf32", False, Cost(0, 2, 20, 32)),
+    "mixed": (MIXED, [A], "3x5xf32", False, Cost(0, 2 + 8, 20 + 48, 32)),
     "indexed": (INDEXED, [A], "3x5xf32", False, Cost(0, 3, 45, 32)),
     "vector": (VECTOR, [X, A, Y], "5xf32", True, Cost(15, 3, 0, 32)),
     "copy": ("%r = tensor.cast %a : tensor<3x5xf32> to tensor<3x5xf32>", [A], "3x5xf32", False, Cost(0, 1, 15, 32)),

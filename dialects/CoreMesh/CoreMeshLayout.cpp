@@ -159,9 +159,10 @@ LogicalResult LayoutAttr::verify(EmitError emitError, int64_t height,
   return success();
 }
 
-/// layout_c3
+/// layout_c3; `parts`: how many blocks there are if they are skewed.
 static LogicalResult verifyBlocks(EmitError emitError, int64_t size,
-                                  SplitAttr split, int64_t length) {
+                                  SplitAttr split, int64_t length,
+                                  int64_t parts) {
   ArrayRef<int64_t> blocks = split.getBlocks();
   int64_t sum = std::accumulate(blocks.begin(), blocks.end(), int64_t(0));
   if (split.isUneven() && (int64_t(blocks.size()) != length || sum != size))
@@ -171,6 +172,11 @@ static LogicalResult verifyBlocks(EmitError emitError, int64_t size,
   if (blocks.size() == 1 && blocks.front() * length < size)
     return emitError() << length << " blocks of " << blocks.front()
                        << " do not hold " << size << " elements";
+  if (blocks.size() == 1 && split.getSkewed() &&
+      blocks.front() % (parts / length) != 0)
+    return emitError() << "a skewed block of " << blocks.front()
+                       << " cannot be cut in " << parts / length
+                       << " equal parts";
   return success();
 }
 
@@ -181,11 +187,12 @@ LogicalResult LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
     return emitError() << "a layout of " << getSplits().size()
                        << " dimensions is one of tensors with as many, of "
                        << "static shape";
+  int64_t parts = std::lcm(getHeight(), getWidth());
   for (auto [dim, size] : llvm::enumerate(shape))
-    if (SplitAttr split = getSplit(dim))
-      if (failed(
-              verifyBlocks(emitError, size, split, getLength(split.getAxis()))))
-        return failure();
+    if (SplitAttr split = getSplit(dim);
+        split && failed(verifyBlocks(emitError, size, split,
+                                     getLength(split.getAxis()), parts)))
+      return failure();
   return success();
 }
 

@@ -78,7 +78,8 @@ def CoreMesh_LayoutAttr : AttrDef<CoreMesh_Dialect, "Layout", [
     - `layout_c2`: an `at` is a position on its axis, which splits nothing.
     - `layout_c3`: the tensor has a static shape and as many dimensions as the
       layout; its blocks hold it: N blocks of `block` elements at least as many,
-      those of `uneven`, which are N, together exactly as many as the dimension.
+      those of `uneven`, which are N, together exactly as many as the dimension;
+      a skewed `block` is L / N times a number.
 
     Example:
 

@@ -20,7 +20,8 @@
 
 // CHECK-LABEL: func.func @products
 func.func @products(%a: tensor<7x43xbf16, #skew>, %b: tensor<43x11xbf16, #mesh>) -> tensor<7x11xf32, #mesh> {
-  // CHECK: coremesh.gemm %{{.*}}, %{{.*}} by meshgemm : tensor<7x43xbf16, #[[$SKEW]]>, tensor<43x11xbf16, #[[$MESH]]> to
+  // CHECK: coremesh.gemm %{{.*}}, %{{.*}} by meshgemm :
+  // CHECK-SAME: tensor<7x43xbf16, #[[$SKEW]]>, tensor<43x11xbf16, #[[$MESH]]> to tensor<7x11xf32, #[[$MESH]]>
   %0 = coremesh.gemm %a, %b by meshgemm
       : tensor<7x43xbf16, #skew>, tensor<43x11xbf16, #mesh> to tensor<7x11xf32, #mesh>
   return %0 : tensor<7x11xf32, #mesh>
@@ -39,7 +40,8 @@ func.func @moves(%a: tensor<7x11xi8, #mesh>, %p: tensor<5x4xi32, #parts>) -> ten
 
 // CHECK-LABEL: func.func @cache
 func.func @cache(%c: tensor<13x10xf16, #cache>, %r: tensor<10xf16, #row>, %n: index) -> tensor<13x10xf16, #cache> {
-  // CHECK: coremesh.kv_append %{{.*}} to %{{.*}}[%{{.*}}] by concat : tensor<10xf16, #{{.*}}>, tensor<13x10xf16, #[[$CACHE]]>
+  // CHECK: coremesh.kv_append %{{.*}} to %{{.*}}[%{{.*}}] by concat :
+  // CHECK-SAME: tensor<10xf16, #{{.*}}>, tensor<13x10xf16, #[[$CACHE]]>
   %0 = coremesh.kv_append %r to %c[%n] by concat : tensor<10xf16, #row>, tensor<13x10xf16, #cache>
   // CHECK: coremesh.local (%{{.*}} = %{{.*}}) : (tensor<13x10xf16, #[[$CACHE]]>) -> tensor<13x10xf16, #[[$CACHE]]> {
   // CHECK-NEXT: tensor<9x2xf16>

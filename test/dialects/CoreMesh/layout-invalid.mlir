@@ -57,3 +57,8 @@ func.func private @layout_c3_block(tensor<7xf32, #coremesh.layout<grid(2, 3), [x
 
 // expected-error@+1 {{a dimension of 7 elements on 3 cores cannot have 3 blocks of 6 together}}
 func.func private @layout_c3_uneven(tensor<7xf32, #coremesh.layout<grid(2, 3), [x uneven [3, 1, 2]]>>)
+
+// -----
+
+// expected-error@+1 {{a skewed block of 8 cannot be cut in 3 equal parts}}
+func.func private @layout_c3_skew(tensor<40xf32, #coremesh.layout<grid(3, 5), [x skew block 8]>>)

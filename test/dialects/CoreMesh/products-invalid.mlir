@@ -11,7 +11,7 @@ func.func @gemm_c1(%a: tensor<4x6xf32, #t>, %b: tensor<5x7xf32, #t>) {
 
 #t = #coremesh.layout<grid(3, 3), [y, x]>
 func.func @gemm_c1_types(%a: tensor<4x6xf32, #t>, %b: tensor<6x7xf32, #t>) {
-  // expected-error@+1 {{multiplies 'f32' by 'f32' to 'f16': operands have one type, and the result this one or a wider}}
+  // expected-error@+1 {{multiplies 'f32' by 'f32' to 'f16': operands have one type, and the result}}
   %0 = coremesh.gemm %a, %b by summa : tensor<4x6xf32, #t>, tensor<6x7xf32, #t> to tensor<4x7xf16, #t>
   return
 }

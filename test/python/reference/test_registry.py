@@ -12,6 +12,7 @@ import pytest
 
 from tilewright import reference
 from tilewright.mlir import ir
+from tilewright.mlir.dialects import _coremesh_ops_gen as coremesh
 from tilewright.mlir.dialects import _fractal_ops_gen as fractal
 from tilewright.mlir.dialects import _sparse_tile_ops_gen as sparse_tile
 from tilewright.mlir.dialects import _tile_ops_gen as tile
@@ -45,6 +46,14 @@ def test_every_fractal_op_is_interpreted():
     assert len(ops) > 20
     drawn = {"fractal.graph", "fractal.block", "fractal.outputs"}  # not executed: what a program's graph is told by
     assert ops - set(HANDLERS) - drawn == {"fractal.yield"} <= TERMINATORS
+
+
+def test_every_coremesh_op_is_interpreted():
+    ops = {cls.OPERATION_NAME for cls in vars(coremesh).values() if hasattr(cls, "OPERATION_NAME")}
+    inside = "buffer route place collect compute send recv relay wait loop".split()
+    programs = {"coremesh.program", *(f"coremesh.{name}" for name in inside)}  # run by sim/coremesh_ir
+    assert len(ops) > 20
+    assert ops - programs - set(HANDLERS) == {"coremesh.yield"} <= TERMINATORS
 
 
 def test_every_handler_is_tested():

@@ -21,10 +21,10 @@ from tilewright.reference.upstream import views
 from tilewright.reference.upstream.linalg_ops import Structure, read_structure, structured
 from tilewright.sim.coremesh.program import Cost
 
-#: Ops that give memory another name or shape, and constants: they cost where they are written.
-_FREE = frozenset(
-    {"arith.constant", "tensor.empty", "tensor.expand_shape", "tensor.collapse_shape", "tensor.cast", "coremesh.yield"}
-)
+#: Ops that give memory another shape.
+_VIEWS = frozenset({"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"})
+#: These, and what costs where it is written.
+_FREE = _VIEWS | {"arith.constant", "tensor.empty", "coremesh.yield"}
 _SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 
 
@@ -44,11 +44,13 @@ def cost_of(node: Node) -> Cost:
 
 def _copied(number: int, node: Node) -> Cost:
     """A yielded value that no op of the body makes: it is copied, or filled in."""
-    made = [inner for inner in node.body.nodes if number in inner.results and inner.name not in _FREE]
-    if made:
-        return Cost()
     ending = node.body.nodes[-1]
-    return _elements(ending.op.operands[ending.operands.index(number)].type)
+    type_ = ending.op.operands[ending.operands.index(number)].type
+    makers = {result: inner for inner in node.body.nodes for result in inner.results}
+    while number in makers and makers[number].name in _VIEWS:
+        number = makers[number].operands[0]
+    made = number in makers and makers[number].name not in _FREE
+    return Cost() if made else _elements(type_)
 
 
 def _elements(type_: ir.Type) -> Cost:

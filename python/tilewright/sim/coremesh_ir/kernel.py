@@ -75,6 +75,8 @@ def _batched(node: Node) -> Step | None:
         return _constant
     if node.name == "tensor.empty":
         return _empty
+    if node.name in _SHAPES:
+        return _SHAPES[node.name](node)
     if node.name in _ELEMENTWISE and not any(node.regions):
         return _elementwise
     if HANDLERS.get(node.name) is not structured:
@@ -94,6 +96,54 @@ def _constant(frame: Any, node: Node, cores: int, operands: list[Any]) -> list[A
 
 def _empty(frame: Any, node: Node, cores: int, operands: list[Any]) -> list[Any]:
     return [types.uninitialised((cores, *types.shape_of(node.result_type())), types.dtype_of(node.result_type()))]
+
+
+def _reshape(node: Node) -> Step | None:
+    shape = types.shape_of(node.result_type())
+    return None if types.DYNAMIC in shape else lambda _f, _n, cores, operands: [operands[0].reshape(cores, *shape)]
+
+
+def _concat(node: Node) -> Step | None:
+    axis = 1 + node.op.attributes["dim"].value
+    return lambda _f, _n, _c, operands: [np.concatenate(operands, axis)]
+
+
+def _extract(node: Node) -> Step | None:
+    where, shape = _where(node), types.shape_of(node.result_type())
+    return None if where is None else lambda _f, _n, cores, operands: [operands[0][where].reshape(cores, *shape)]
+
+
+def _insert(node: Node) -> Step | None:
+    where = _where(node)
+    if where is None:
+        return None
+
+    def step(_frame: Any, _node: Node, _cores: int, operands: list[Any]) -> list[Any]:
+        out = np.array(operands[1])
+        out[where] = operands[0].reshape(out[where].shape)
+        return [out]
+
+    return step
+
+
+def _where(node: Node) -> tuple[slice, ...] | None:
+    """The slice of an op on slices, for all cores; None where a number of it is a value."""
+    lists = [types.integers(node.op.attributes[f"static_{name}"]) for name in ("offsets", "sizes", "strides")]
+    if any(types.DYNAMIC in numbers for numbers in lists):
+        return None
+    ranges = zip(*lists, strict=True)
+    return slice(None), *(slice(start, start + (size - 1) * by + 1, by) for start, size, by in ranges)
+
+
+#: Ops that move elements within a tile.
+_SHAPES = {
+    "tensor.cast": _reshape,
+    "tensor.expand_shape": _reshape,
+    "tensor.collapse_shape": _reshape,
+    "tensor.concat": _concat,
+    "tensor.extract_slice": _extract,
+    "tensor.insert_slice": _insert,
+}
 
 
 def _elementwise(frame: Any, node: Node, cores: int, operands: list[Any]) -> list[Any]:

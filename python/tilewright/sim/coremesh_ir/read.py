@@ -56,6 +56,16 @@ def read_program(op: ir.Operation | ir.OpView) -> values.Program:
     return _Reader(operation).program()
 
 
+def input_names(op: ir.Operation) -> list[str]:
+    """What the operands of a program are called."""
+    return [_name(op, "input_names", "in", number) for number in range(len(op.operands))]
+
+
+def output_names(op: ir.Operation) -> list[str]:
+    """What the results of a program are called."""
+    return [_name(op, "output_names", "out", number) for number in range(len(op.results))]
+
+
 class _Reader:
     """Reads one program."""
 

@@ -57,7 +57,6 @@ ROWS = """
     %0 = tensor.extract_slice %a[1, 0] [1, 5] [1, 1] : tensor<3x5xf32> to tensor<1x5xf32>
     %r = tensor.insert_slice %0 into %a[0, 0] [1, 5] [1, 1] : tensor<1x5xf32> into tensor<3x5xf32>
 """
-MIXED = ROWS.replace("%r", "%q").replace("%0", "%s") + SOFTMAX_PART.replace("%a", "%q")
 INDEXED = """
     %e = tensor.empty() : tensor<3x5xf32>
     %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
@@ -70,6 +69,13 @@ INDEXED = """
         linalg.yield %0 : f32
     } -> tensor<3x5xf32>
 """
+MIXED = INDEXED.replace("%r", "%q").replace("%e", "%d") + SOFTMAX_PART.replace("%a", "%q")
+SHAPES = """
+    %0 = tensor.extract_slice %a[0, 0] [2, 3] [2, 2] : tensor<3x5xf32> to tensor<2x3xf32>
+    %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<2x3xf32> into tensor<6xf32>
+    %2 = tensor.concat dim(0) %1, %1 : (tensor<6xf32>, tensor<6xf32>) -> tensor<12xf32>
+    %r = tensor.expand_shape %2 [[0, 1]] output_shape [4, 3] : tensor<12xf32> into tensor<4x3xf32>
+"""
 VECTOR = """
     %r = linalg.vecmat ins(%x, %a : tensor<3xf32>, tensor<3x5xf32>) outs(%y : tensor<5xf32>) -> tensor<5xf32>
 """
@@ -80,11 +86,12 @@ CASES = {
     "product": (PRODUCT, [A, B, C], "3x7xf32", True, Cost(105, 35, 0, 32)),
     "softmax": (SOFTMAX_PART, [A], "3x5xf32", True, Cost(0, 1 + 5 + 2, 3 + 15 + 30, 32)),
     "elementwise": (ELEMENTWISE, [A], "3x5xf16", True, Cost(0, 4, 60, 32)),
-    "rows": (ROWS, [A], "3x5xf32", False, Cost(0, 2, 20, 32)),
-    "mixed": (MIXED, [A], "3x5xf32", False, Cost(0, 2 + 8, 20 + 48, 32)),
+    "rows": (ROWS, [A], "3x5xf32", True, Cost(0, 2, 20, 32)),
+    "mixed": (MIXED, [A], "3x5xf32", False, Cost(0, 3 + 8, 45 + 48, 32)),
+    "shapes": (SHAPES, [A], "4x3xf32", True, Cost(0, 2, 6 + 12, 32)),
     "indexed": (INDEXED, [A], "3x5xf32", False, Cost(0, 3, 45, 32)),
     "vector": (VECTOR, [X, A, Y], "5xf32", True, Cost(15, 3, 0, 32)),
-    "copy": ("%r = tensor.cast %a : tensor<3x5xf32> to tensor<3x5xf32>", [A], "3x5xf32", False, Cost(0, 1, 15, 32)),
+    "copy": ("%r = tensor.cast %a : tensor<3x5xf32> to tensor<3x5xf32>", [A], "3x5xf32", True, Cost(0, 1, 15, 32)),
 }
 
 
@@ -132,6 +139,8 @@ def test_what_bodies_compute():
     np.testing.assert_allclose(kernel("softmax")(a)[0], np.exp(a - a.max(2, keepdims=True)), rtol=1e-6)
     np.testing.assert_array_equal(kernel("indexed")(a)[0], a + np.arange(5, dtype=np.float32))
     np.testing.assert_array_equal(kernel("rows")(a)[0][:, 0], a[:, 1])
+    part = a[:, ::2, ::2].reshape(4, 2, 3)
+    np.testing.assert_array_equal(kernel("shapes")(a)[0], np.concatenate([part, part], 1))
     np.testing.assert_array_equal(kernel("elementwise")(a)[0], np.where(2 * a > 2, 2 * a, a).astype(np.float16))
 
 

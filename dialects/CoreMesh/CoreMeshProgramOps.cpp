@@ -64,7 +64,27 @@ void ProgramOp::print(OpAsmPrinter &p) {
   p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
 
+/// program_c6
+static LogicalResult verifyNames(ProgramOp program, StringRef attribute,
+                                 size_t count) {
+  Attribute given = program->getAttr(attribute);
+  if (!given)
+    return success();
+  llvm::SmallDenseSet<Attribute> names;
+  auto list = dyn_cast<ArrayAttr>(given);
+  for (Attribute name : list ? list.getValue() : ArrayRef<Attribute>())
+    if (isa<StringAttr>(name))
+      names.insert(name);
+  if (list && names.size() == count && list.size() == count)
+    return success();
+  return program.emitOpError("needs ")
+         << count << " different names as " << attribute << ", not " << given;
+}
+
 LogicalResult ProgramOp::verify() {
+  if (failed(verifyNames(*this, "input_names", getNumOperands())) ||
+      failed(verifyNames(*this, "output_names", getNumResults()))) // program_c6
+    return failure();
   if (int64_t(getHeight()) < 1 || int64_t(getWidth()) < 1) // program_c1
     return emitOpError("has a grid of ")
            << int64_t(getHeight()) << " x " << int64_t(getWidth())

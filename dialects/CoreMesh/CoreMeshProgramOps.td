@@ -31,6 +31,8 @@ def CoreMesh_ProgramOp : CoreMesh_Op<"program", [
       collected after the last.
     - `program_c4`: the yielded values have the types of the results.
     - `program_c5`: operands and results are tensors of static shape.
+    - `program_c6`: `input_names` has a name for each operand, `output_names` one
+      for each result; no two of a list are equal.
 
     Example: each core of a row hands its tile to its left neighbour on the ring.
 

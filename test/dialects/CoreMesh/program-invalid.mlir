@@ -69,6 +69,27 @@ func.func @program_c5(%a: tensor<?xf32>) {
 
 // -----
 
+func.func @program_c6(%a: tensor<4xf32>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{needs 2 different names as input_names, not ["A", "A"]}}
+  coremesh.program "p" grid(1, 1) (%x = %a, %y = %b) : (tensor<4xf32>, tensor<4xf32>) -> ()
+      attributes {input_names = ["A", "A"]} {
+    coremesh.yield
+  }
+  return
+}
+
+// -----
+
+func.func @program_c6_kind() {
+  // expected-error@+1 {{needs 0 different names as output_names, not 3}}
+  coremesh.program "p" grid(1, 1) () : () -> () attributes {output_names = 3} {
+    coremesh.yield
+  }
+  return
+}
+
+// -----
+
 func.func @buffer_c1() {
   coremesh.program "p" grid(1, 1) () : () -> () {
     // expected-error@+1 {{cannot hold 'tensor<4x0xf32>': a tile has a static shape, no size of 0}}

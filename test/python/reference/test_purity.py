@@ -32,6 +32,7 @@ ALLOWED = (
     "tilewright.core.errors",
     "tilewright.core.integers",
     "tilewright.core.math_functions",
+    "tilewright.dialects.coremesh",
     "tilewright.dialects.fractal",
     "tilewright.dialects.sparse_tile",
     "tilewright.mlir",

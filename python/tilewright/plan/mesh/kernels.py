@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What one core computes on its tiles, with the rounding of the machine, and what that costs.
 
-Multiply-adds are fused: each rounds once, to the type of the accumulator. A product of two numbers and its sum with a
-third are exact enough in the next wider type for the second rounding to change nothing (its mantissa has more than
-twice the bits and two).
+Operands of a multiply-add are converted to the accumulator's type; the product rounds, then the sum, as the ops do that
+`bodies` makes of it. (Products of two halves are exact in single precision.)
 """
 
 from __future__ import annotations
@@ -13,19 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-import ml_dtypes
 import numpy as np
 
 from tilewright.plan.mesh.writer import Kernel
-from tilewright.sim.coremesh.program import Cost
+from tilewright.sim.coremesh.program import Buffer, Cost
 
-Shapes = tuple[tuple[int, ...], ...]
-
-_WIDER = {
-    np.dtype(np.float16): np.dtype(np.float32),
-    np.dtype(ml_dtypes.bfloat16): np.dtype(np.float32),
-    np.dtype(np.float32): np.dtype(np.float64),
-}
+Buffers = tuple[Buffer, ...]
 
 
 @dataclass(frozen=True)
@@ -49,17 +41,37 @@ class MatMul(Kernel):
         left, right = tiles[:2]
         right = right.swapaxes(1, 2) if self.transposed else right
         total = tiles[2] if len(tiles) > 2 else np.zeros((*left.shape[:2], right.shape[2]), self.dtype)
-        wide = _WIDER.get(total.dtype, total.dtype)
+        left, right = left.astype(self.dtype), right.astype(self.dtype)
         for k in range(left.shape[2]):
-            step = left[:, :, k, None].astype(wide) * right[:, None, k, :].astype(wide)
-            total = (total.astype(wide) + step).astype(total.dtype)
+            total = total + left[:, :, k, None] * right[:, None, k, :]
         return (total,)
 
-    def cost(self, reads: Shapes, writes: Shapes) -> Cost:
-        """Multiply-adds, and one vector call per element of b (WaferLLM's inner loop)."""
-        m, k = reads[0][-2:]
-        n = writes[0][-1]
-        return Cost(macs=m * k * n, vector_calls=k * n)
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
+        """Multiply-adds, and one vector call per element of b (WaferLLM's inner loop); before them, zeros for c."""
+        (m, k), n = reads[0].shape, writes[0].shape[1]
+        zeros = len(reads) == 2
+        return Cost(m * k * n, k * n + zeros, m * n * zeros, _bits(reads[0]))
+
+
+@dataclass(frozen=True)
+class VecMat(Kernel):
+    """``x @ w`` (reads x, w), as one vector multiply-add over the result per element of x.
+
+    Attributes:
+        dtype: of the accumulator.
+    """
+
+    dtype: np.dtype
+    name = "vecmat"
+
+    def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
+        """x, of [cores, k], and w, of [cores, k, n], to [cores, n]; products are added in the order of k."""
+        return tuple(one[:, 0] for one in MatMul(self.dtype)(tiles[0][:, None], tiles[1]))
+
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
+        """Multiply-adds, and one vector call per element of x; before them, zeros for the result."""
+        k, n = reads[1].shape
+        return Cost(k * n, k + 1, n, _bits(reads[0]))
 
 
 @dataclass(frozen=True)
@@ -79,9 +91,9 @@ class Fill(Kernel):
         """A tile for all cores, [1, *shape]."""
         return (np.full((1, *self.shape), self.value, self.dtype),)
 
-    def cost(self, reads: Shapes, writes: Shapes) -> Cost:
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
         """One element each, in one call."""
-        return Cost(elements=prod(writes[0]), vector_calls=1)
+        return Cost(0, 1, prod(writes[0].shape), _bits(writes[0]))
 
 
 @dataclass(frozen=True)
@@ -98,6 +110,12 @@ class Store(Kernel):
         """Tiles of [cores, ..., n] to one of [cores, ..., n * tiles]."""
         return (np.concatenate(tiles, axis=-1).astype(self.dtype or tiles[0].dtype),)
 
-    def cost(self, reads: Shapes, writes: Shapes) -> Cost:
-        """One element each, in one call per tile."""
-        return Cost(elements=prod(writes[0]), vector_calls=len(reads))
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
+        """One element each, in one call, to join tiles, and again to convert them; or once to copy one."""
+        joins, converts = len(reads) > 1, reads[0].dtype != writes[0].dtype
+        steps = max(joins + converts, 1)
+        return Cost(0, steps, steps * prod(writes[0].shape), max(joins * _bits(reads[0]), _bits(writes[0])))
+
+
+def _bits(buffer: Buffer) -> int:
+    return 8 * buffer.dtype.itemsize

@@ -17,7 +17,7 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.allreduce import allreduce
-from tilewright.plan.mesh.kernels import MatMul, Store
+from tilewright.plan.mesh.kernels import Store, VecMat
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.reduction import Line, Scheme
 from tilewright.plan.mesh.terms import Term, X, Y
@@ -27,7 +27,7 @@ from tilewright.sim.coremesh.program import Program, Slot
 
 @dataclass(frozen=True)
 class MatrixVector:
-    """Products of a vector [1, sizes[0]] with matrices [sizes[i], sizes[i + 1]], one after the other.
+    """Products of a vector [sizes[0]] with matrices [sizes[i], sizes[i + 1]], one after the other.
 
     Attributes:
         axis: along which the vector is cut at first.
@@ -51,30 +51,30 @@ class MatrixVector:
 
 
 def matrix_vector(what: MatrixVector) -> Program:
-    """A program of inputs ``x`` [1, sizes[0]] and ``W1``, ``W2``, ...; output ``y`` [1, sizes[-1]] on all cores."""
+    """A program of inputs ``x`` [sizes[0]] and ``W1``, ``W2``, ...; output ``y`` [sizes[-1]] on all cores."""
     writer = Writer("meshgemv", what.height, what.width)
     sides = {"y": what.height, "x": what.width}
     axis, size = what.axis, what.sizes[0]
-    vector = slot(writer.buffer("x", (1, -(-size // sides[axis])), what.dtype))
-    writer.input("x", (1, size), vector, (0, _place(axis)), "linear")
+    vector = slot(writer.buffer("x", (-(-size // sides[axis]),), what.dtype))
+    writer.input("x", (size,), vector, (_place(axis),), "linear")
     accumulator = np.dtype(what.accumulator or what.dtype)
     for number, result in enumerate(what.sizes[1:], 1):
         across: Axis = "x" if axis == "y" else "y"
         shape = (-(-size // sides[axis]), -(-result // sides[across]))
         matrix = slot(writer.buffer(f"W{number}", shape, what.dtype))
         writer.input(f"W{number}", (size, result), matrix, (_place(axis), _place(across)), "linear")
-        total = slot(writer.buffer(f"sum{number}", (1, shape[1]), accumulator))
-        writer.compute(ALL, MatMul(accumulator), (vector, matrix), (total,))
+        total = slot(writer.buffer(f"sum{number}", (shape[1],), accumulator))
+        writer.compute(ALL, VecMat(accumulator), (vector, matrix), (total,))
         allreduce([Line(writer, axis, total)], [what.schemes[0 if axis == "y" else 1]])
         vector, axis, size = _rounded(writer, what, total, shape[1], accumulator), across, result
-    writer.output("y", (1, size), vector, (0, _place(axis)), "linear")
+    writer.output("y", (size,), vector, (_place(axis),), "linear")
     return writer.program()
 
 
 def _rounded(writer: Writer, what: MatrixVector, total: Slot, length: int, accumulator: np.dtype) -> Slot:
     if accumulator == np.dtype(what.dtype):
         return total
-    home = slot(writer.buffer("x", (1, length), what.dtype))
+    home = slot(writer.buffer("x", (length,), what.dtype))
     writer.compute(ALL, Store(np.dtype(what.dtype)), (total,), (home,))
     return home
 

@@ -25,7 +25,8 @@ class Rotation:
 
     Attributes:
         buffer: its memory, of ``slots(length, held)`` slots.
-        length: of the ring, in cores; ``held``: tiles per core.
+        length: of the ring, in cores: those of the axis, or of neighbours along it that are a ring of their own;
+            ``held``: tiles per core.
         base: place j of a core lies in slot ``j + base``, modulo the number of slots; of (y, x).
     """
 
@@ -67,7 +68,10 @@ def slots(length: int, held: int) -> int:
 
 def forward(writer: Writer, operand: Rotation) -> str:
     """The route to the next core of the ring."""
-    return writer.route(f"{operand.axis}_forward", operand.axis, (P - 1) % operand.length, operand.order)
+    source = (P - 1) % operand.length
+    if operand.length < writer.length(operand.axis):
+        source += P // operand.length * operand.length
+    return writer.route(f"{operand.axis}_forward", operand.axis, source, operand.order)
 
 
 def backward(writer: Writer, operand: Rotation) -> str:

@@ -95,9 +95,8 @@ class Writer:
 
     def compute(self, who: Cores, kernel: Kernel, reads: Sequence[Slot], writes: Sequence[Slot]) -> None:
         """Run a kernel."""
-        shapes = tuple(self._buffers[one.buffer].shape for one in reads)
-        results = tuple(self._buffers[one.buffer].shape for one in writes)
-        self._add(Compute(who, kernel.name, tuple(reads), tuple(writes), kernel.cost(shapes, results), kernel))
+        cost = kernel.cost(*(tuple(self._buffers[one.buffer] for one in slots) for slots in (reads, writes)))
+        self._add(Compute(who, kernel.name, tuple(reads), tuple(writes), cost, kernel))
 
     def send(self, who: Cores, route: str, at: Slot) -> str:
         """Start to send a slot. Returns the token."""
@@ -164,8 +163,8 @@ class Kernel:
         """Tiles read, each ``[cores, *shape]``, to tiles written."""
         raise NotImplementedError
 
-    def cost(self, reads: tuple[tuple[int, ...], ...], writes: tuple[tuple[int, ...], ...]) -> Cost:
-        """What one execution does on one core, given the shapes of its tiles."""
+    def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
+        """What one execution does on one core, given where its tiles lie."""
         raise NotImplementedError
 
 

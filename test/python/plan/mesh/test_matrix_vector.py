@@ -24,7 +24,7 @@ def integers(*shape: int, seed: int = 0, dtype: type = np.int32) -> np.ndarray:
 @pytest.mark.parametrize("sizes", [(13, 17), (6, 11, 5), (10, 23, 9, 4)])
 def test_chains_equal_numpy(sizes: tuple[int, ...], grid: tuple[int, int], scheme: Scheme, axis: str):
     """The result of each product is where the next one needs it, on every core: copies agree to the bit."""
-    x = integers(1, sizes[0])
+    x = integers(sizes[0])
     weights = {f"W{i}": integers(*pair, seed=i) for i, pair in enumerate(zip(sizes, sizes[1:], strict=False), 1)}
     what = MatrixVector(sizes, *grid, axis, np.int32, schemes=(scheme, scheme))  # type: ignore[arg-type]
     expected = x
@@ -34,7 +34,7 @@ def test_chains_equal_numpy(sizes: tuple[int, ...], grid: tuple[int, int], schem
 
 
 def test_sums_of_half_precision_travel_in_single():
-    x, w1, w2 = (integers(*shape, seed=1, dtype=np.float16) for shape in ((1, 64), (64, 9), (9, 5)))
+    x, w1, w2 = (integers(*shape, seed=1, dtype=np.float16) for shape in ((64,), (64, 9), (9, 5)))
     what = MatrixVector((64, 9, 5), 4, 3, "y", np.float16, np.float32)
     result = run(matrix_vector(what), {"x": x, "W1": w1, "W2": w2})["y"]
     middle = (x.astype(np.float32) @ w1.astype(np.float32)).astype(np.float16)

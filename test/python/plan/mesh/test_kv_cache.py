@@ -10,6 +10,7 @@ import pytest
 
 from python.plan.mesh.paths import distances
 from tilewright.core.errors import UserError
+from tilewright.plan.mesh.attention import attend, mask
 from tilewright.plan.mesh.kv_cache import Cache, append, capacity
 from tilewright.sim.coremesh.functional import run
 
@@ -71,19 +72,32 @@ def test_several_tokens_in_one_program(policy: str):
     np.testing.assert_array_equal(memory, filled(cache, tokens))
 
 
-def test_equal_attention():
-    """Softmax of scores times values: to the bit, as all policies keep which token is which."""
+@pytest.mark.parametrize("length", [1, 2, 7])
+@pytest.mark.parametrize("features", [6, 5])
+def test_equal_attention(length: int, features: int):
+    """All policies, on the mesh, against NumPy: which token is where changes the order of sums alone."""
     generator = np.random.default_rng(2)
-    keys, values, query = (generator.standard_normal((n, 6)).astype(np.float32) for n in (7, 7, 1))
-    outputs = []
+    keys, values, query = (generator.standard_normal((n, features)).astype(np.float32) for n in (length, length, 1))
+    scores = (query @ keys.T)[0] / np.sqrt(np.float32(features))
+    weights = np.exp(scores - scores.max())
+    expected = weights / weights.sum() @ values
     for policy in POLICIES:
-        cache = Cache(policy, 3, 2, 7, 6)  # type: ignore[arg-type]
-        k, v = (in_order(cache, filled(cache, tokens), 7) for tokens in (keys, values))
-        scores = query @ k.T
-        weights = np.exp(scores - scores.max())
-        outputs.append(weights / weights.sum() @ v)
-    np.testing.assert_array_equal(outputs[0], outputs[1])
-    np.testing.assert_array_equal(outputs[0], outputs[2])
+        cache = Cache(policy, 3, 2, 7, features)  # type: ignore[arg-type]
+        memory = {"k": filled(cache, keys), "v": filled(cache, values)}
+        program = attend(cache, 1 / features**0.5)
+        out = run(program, {"q": query[0], "mask": mask(cache, length), **memory})["out"]
+        np.testing.assert_allclose(out, expected, rtol=2e-6, atol=1e-6)
+
+
+def test_half_precision_caches():
+    generator = np.random.default_rng(3)
+    keys, values, query = (generator.standard_normal((n, 8)).astype(np.float16) for n in (5, 5, 1))
+    cache = Cache("shift", 2, 4, 3, 8, np.float16)
+    inputs = {"q": query[0], "k": filled(cache, keys), "v": filled(cache, values), "mask": mask(cache, 5)}
+    out = run(attend(cache, 1.0), inputs)["out"]
+    scores = (query.astype(np.float32) @ keys.astype(np.float32).T)[0]
+    weights = np.exp(scores - scores.max())
+    np.testing.assert_allclose(out, weights / weights.sum() @ values.astype(np.float32), rtol=1e-5, atol=1e-6)
 
 
 def test_capacities_as_published():

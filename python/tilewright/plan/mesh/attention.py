@@ -94,9 +94,10 @@ class Scores(Kernel):
         return (total * np.float32(self.scale),)
 
     def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
-        """A vector call over keys per element of q, then one to scale."""
+        """A vector call over keys per element of q, after zeros, and one to scale; keys are joined first."""
         n, keys = prod(reads[0].shape), prod(writes[0].shape)
-        return Cost(n * keys, n + 1, keys, 8 * reads[0].dtype.itemsize)
+        joins = keys > 1
+        return Cost(n * keys, n + 2 + joins, 2 * keys + joins * n * keys, 8 * reads[0].dtype.itemsize)
 
 
 @dataclass(frozen=True)
@@ -114,22 +115,14 @@ class Weighted(Kernel):
         return (total,)
 
     def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
-        """A vector call over n per value."""
+        """A vector call over n per value, after zeros; values are joined first."""
         n, values = prod(writes[0].shape), prod(reads[0].shape)
-        return Cost(n * values, values, n, 8 * reads[1].dtype.itemsize)
+        joins = values > 1
+        return Cost(n * values, values + 1 + joins, n + joins * n * values, 8 * reads[0].dtype.itemsize)
 
 
 @dataclass(frozen=True)
-class _Elementwise(Kernel):
-    """A kernel that makes its elements in some vector calls."""
-
-    def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
-        """As many elements as are read, in two calls."""
-        return Cost(0, 2, 2 * prod(reads[0].shape), 32)
-
-
-@dataclass(frozen=True)
-class Peak(_Elementwise):
+class Peak(Kernel):
     """The largest of masked scores (reads scores and mask, [n]; writes [1])."""
 
     name = "peak"
@@ -138,9 +131,14 @@ class Peak(_Elementwise):
         """-inf where all are masked."""
         return ((tiles[0] + tiles[1]).max(axis=1, keepdims=True),)
 
+    def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
+        """One call to mask, and a step per element."""
+        n = prod(reads[0].shape)
+        return Cost(0, n + 2, 2 * n + 1, 32)
+
 
 @dataclass(frozen=True)
-class Exponentials(_Elementwise):
+class Exponentials(Kernel):
     """``exp(score + mask - peak)`` and their sum, in order (reads scores, mask [n], peak [1]; writes [n], [1])."""
 
     name = "exponentials"
@@ -150,9 +148,14 @@ class Exponentials(_Elementwise):
         weights = np.exp(tiles[0] + tiles[1] - tiles[2])
         return weights, np.add.accumulate(weights, axis=1)[:, -1:]
 
+    def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
+        """Four calls to mask, repeat the peak, subtract and exponentiate, and a step of the sum per element."""
+        n = prod(reads[0].shape)
+        return Cost(0, n + 5, 5 * n + 1, 32)
+
 
 @dataclass(frozen=True)
-class Divide(_Elementwise):
+class Divide(Kernel):
     """Elements by one number (reads [n] and [1]; writes [n])."""
 
     name = "divide"
@@ -160,3 +163,7 @@ class Divide(_Elementwise):
     def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
         """The quotient."""
         return (tiles[0] / tiles[1],)
+
+    def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
+        """A call to repeat the divisor, and one to divide."""
+        return Cost(0, 2, 2 * prod(reads[0].shape), 32)

@@ -1,0 +1,191 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What kernels compute, as ops: the bodies of `coremesh.compute`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+import numpy as np
+
+from tilewright.ir.generics import create, create_fill, create_generic, create_number
+from tilewright.mlir import ir
+from tilewright.plan.mesh.attention import Divide, Exponentials, Peak, Scores, Weighted
+from tilewright.plan.mesh.kernels import Fill, MatMul, Store, VecMat
+from tilewright.plan.mesh.writer import Kernel
+from tilewright.sim.coremesh.program import Compute
+from tilewright.sim.coremesh_ir.write import element_type
+
+
+def body(compute: Compute, tiles: list[ir.Value]) -> Sequence[ir.Value]:
+    """Make the ops of a kernel at the current insertion point.
+
+    Args:
+        compute: runs a `Kernel`.
+        tiles: what it reads, as tensors.
+
+    Returns:
+        what it writes.
+    """
+    made = _ops(compute.run, tiles)
+    return [made] if isinstance(made, ir.Value) else made
+
+
+@singledispatch
+def _ops(kernel: Kernel, tiles: list[ir.Value]) -> ir.Value | list[ir.Value]:
+    raise NotImplementedError(f"{type(kernel).__name__} has no ops")
+
+
+@_ops.register
+def _(kernel: MatMul, tiles: list[ir.Value]) -> ir.Value:
+    m, n, k = (ir.AffineExpr.get_dim(loop) for loop in range(3))
+    columns = [n, k] if kernel.transposed else [k, n]
+    result = [_shape(tiles[0])[0], _shape(tiles[1])[0 if kernel.transposed else 1]]
+    total = tiles[2] if len(tiles) > 2 else _zeros(result, kernel.dtype)
+    return _product(tiles, [[m, k], columns], total, [m, n], [False, False, True])
+
+
+@_ops.register
+def _(kernel: VecMat, tiles: list[ir.Value]) -> ir.Value:
+    n, k = (ir.AffineExpr.get_dim(loop) for loop in range(2))
+    return _product(tiles, [[k], [k, n]], _zeros([_shape(tiles[1])[1]], kernel.dtype), [n], [False, True])
+
+
+@_ops.register
+def _(kernel: Fill, tiles: list[ir.Value]) -> ir.Value:
+    return _filled(kernel.shape, kernel.dtype, kernel.value)
+
+
+@_ops.register
+def _(kernel: Store, tiles: list[ir.Value]) -> ir.Value:
+    joined = _joined(tiles, len(_shape(tiles[0])) - 1)
+    if kernel.dtype is None:
+        return joined
+    return _converted(joined, ir.RankedTensorType.get(_shape(joined), element_type(kernel.dtype)))
+
+
+@_ops.register
+def _(kernel: Scores, tiles: list[ir.Value]) -> ir.Value:
+    at, n = (ir.AffineExpr.get_dim(loop) for loop in range(2))
+    keys = _joined(tiles[1:], 0)
+    total = _zeros([_shape(keys)[0]], np.dtype(np.float32))
+    total = _product([keys, tiles[0]], [[at, n], [n]], total, [at], [False, True])
+    scaled = create("tensor.empty", [], total.type)
+
+    def scale(elements: list[ir.Value]) -> ir.Value:
+        kind = elements[0].type
+        return create("arith.mulf", [elements[0], create_number(kernel.scale, kind)], kind)
+
+    same = ir.AffineMap.get_identity(1)
+    return create_generic([(total, same)], scaled, same, [False], scale)
+
+
+@_ops.register
+def _(kernel: Weighted, tiles: list[ir.Value]) -> ir.Value:
+    n, at = (ir.AffineExpr.get_dim(loop) for loop in range(2))
+    values = _joined(tiles[1:], 0)
+    total = _zeros([_shape(values)[1]], np.dtype(np.float32))
+    return _product([tiles[0], values], [[at], [at, n]], total, [n], [False, True])
+
+
+@_ops.register
+def _(kernel: Peak, tiles: list[ir.Value]) -> ir.Value:
+    start = _filled([1], np.dtype(np.float32), -np.inf)
+    return _reduced("arith.maximumf", _pointwise("arith.addf", *tiles), start)
+
+
+@_ops.register
+def _(kernel: Exponentials, tiles: list[ir.Value]) -> list[ir.Value]:
+    masked = _pointwise("arith.addf", *tiles[:2])
+    weights = _pointwise("math.exp", _pointwise("arith.subf", masked, _repeated(tiles[2], masked)))
+    return [weights, _reduced("arith.addf", weights, _zeros([1], np.dtype(np.float32)))]
+
+
+@_ops.register
+def _(kernel: Divide, tiles: list[ir.Value]) -> ir.Value:
+    return _pointwise("arith.divf", tiles[0], _repeated(tiles[1], tiles[0]))
+
+
+def _joined(tiles: Sequence[ir.Value], dimension: int) -> ir.Value:
+    """Tiles one behind the other."""
+    if len(tiles) == 1:
+        return tiles[0]
+    shape, kind = _shape(tiles[0]), ir.RankedTensorType(tiles[0].type).element_type
+    shape[dimension] = sum(_shape(tile)[dimension] for tile in tiles)
+    along = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), dimension)
+    return create("tensor.concat", list(tiles), ir.RankedTensorType.get(shape, kind), {"dim": along})
+
+
+def _pointwise(name: str, *tiles: ir.Value) -> ir.Value:
+    return create(name, list(tiles), tiles[0].type)
+
+
+def _repeated(number: ir.Value, like: ir.Value) -> ir.Value:
+    """A tensor [1] as one of many equal elements."""
+    loop, zero = ir.AffineMap.get_identity(1), ir.AffineMap.get(1, 0, [ir.AffineExpr.get_constant(0)])
+    place = create("tensor.empty", [], like.type)
+    return create_generic([(number, zero)], place, loop, [False], lambda elements: elements[0])
+
+
+def _reduced(name: str, tile: ir.Value, start: ir.Value) -> ir.Value:
+    """All elements of [n], in order, combined into [1]."""
+    written, reads = (ir.AffineMap.get(2, 0, [ir.AffineExpr.get_dim(loop)]) for loop in (0, 1))
+
+    def step(elements: list[ir.Value]) -> ir.Value:
+        return create(name, elements[::-1], elements[0].type)
+
+    return create_generic([(tile, reads)], start, written, [False, True], step)
+
+
+def _product(
+    tiles: Sequence[ir.Value],
+    reads: Sequence[Sequence[ir.AffineExpr]],
+    total: ir.Value,
+    written: Sequence[ir.AffineExpr],
+    reduces: Sequence[bool],
+) -> ir.Value:
+    """Products of the first two tiles, added to `total`: elements are converted to its type first."""
+    kind = ir.RankedTensorType(total.type).element_type
+    multiply, add = ("arith.mulf", "arith.addf") if isinstance(kind, ir.FloatType) else ("arith.muli", "arith.addi")
+
+    def step(elements: list[ir.Value]) -> ir.Value:
+        left, right = (_converted(element, kind) for element in elements[:2])
+        return create(add, [elements[2], create(multiply, [left, right], kind)], kind)
+
+    loops = len(reduces)
+    maps = [ir.AffineMap.get(loops, 0, list(exprs)) for exprs in (*reads, written)]
+    return create_generic(list(zip(tiles[:2], maps, strict=False)), total, maps[-1], reduces, step)
+
+
+def _converted(value: ir.Value, to: ir.Type) -> ir.Value:
+    """A float or a signed integer in another type of its kind."""
+    if value.type == to:
+        return value
+    old, new = (_element(kind) for kind in (value.type, to))
+    floating = isinstance(old, ir.FloatType)
+    if floating != isinstance(new, ir.FloatType):
+        return create("arith.sitofp" if not floating else "arith.fptosi", [value], to)
+    wider = new.width > old.width
+    if floating:
+        return create("arith.extf" if wider else "arith.truncf", [value], to)
+    return create("arith.extsi" if wider else "arith.trunci", [value], to)
+
+
+def _element(kind: ir.Type) -> ir.Type:
+    return ir.RankedTensorType(kind).element_type if isinstance(kind, ir.RankedTensorType) else kind
+
+
+def _zeros(shape: Sequence[int], dtype: np.dtype) -> ir.Value:
+    return _filled(shape, dtype, 0)
+
+
+def _filled(shape: Sequence[int], dtype: np.dtype, value: float) -> ir.Value:
+    kind = element_type(dtype)
+    place = create("tensor.empty", [], ir.RankedTensorType.get(list(shape), kind))
+    return create_fill(create_number(value, kind), place)
+
+
+def _shape(value: ir.Value) -> list[int]:
+    return list(ir.RankedTensorType(value.type).shape)

@@ -10,10 +10,11 @@ from functools import singledispatch
 
 import numpy as np
 
+from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import create, create_fill, create_generic, create_number
 from tilewright.mlir import ir
 from tilewright.plan.mesh.attention import Divide, Exponentials, Peak, Scores, Weighted
-from tilewright.plan.mesh.kernels import Fill, MatMul, Store, VecMat
+from tilewright.plan.mesh.kernels import Combine, Fill, MatMul, Store, VecMat, identity
 from tilewright.plan.mesh.writer import Kernel
 from tilewright.sim.coremesh.program import Compute
 from tilewright.sim.coremesh_ir.write import element_type
@@ -67,6 +68,24 @@ def _(kernel: Store, tiles: list[ir.Value]) -> ir.Value:
 
 
 @_ops.register
+def _(kernel: Combine, tiles: list[ir.Value]) -> ir.Value:
+    tile = _first(tiles[0], kernel.dimension, kernel.count)
+    shape, rank = _shape(tile), len(_shape(tile))
+    del shape[kernel.dimension]
+    kind = ir.RankedTensorType(tile.type).element_type
+    floating = isinstance(kind, ir.FloatType)
+    names = {"add": ("arith.addi", "arith.addf"), "max": ("arith.maxsi", "arith.maximumf")}
+    start = _filled(shape, of_mlir(str(kind)), identity(kernel.how, of_mlir(str(kind))))
+    kept = [ir.AffineExpr.get_dim(loop) for loop in range(rank) if loop != kernel.dimension]
+    written, same = ir.AffineMap.get(rank, 0, kept), ir.AffineMap.get_identity(rank)
+
+    def step(elements: list[ir.Value]) -> ir.Value:
+        return create(names[kernel.how][floating], elements[::-1], kind)
+
+    return create_generic([(tile, same)], start, written, [loop == kernel.dimension for loop in range(rank)], step)
+
+
+@_ops.register
 def _(kernel: Scores, tiles: list[ir.Value]) -> ir.Value:
     at, n = (ir.AffineExpr.get_dim(loop) for loop in range(2))
     keys = _joined(tiles[1:], 0)
@@ -106,6 +125,22 @@ def _(kernel: Exponentials, tiles: list[ir.Value]) -> list[ir.Value]:
 @_ops.register
 def _(kernel: Divide, tiles: list[ir.Value]) -> ir.Value:
     return _pointwise("arith.divf", tiles[0], _repeated(tiles[1], tiles[0]))
+
+
+def _first(tile: ir.Value, dimension: int, count: int) -> ir.Value:
+    """The first elements along a dimension."""
+    kind, shape = ir.RankedTensorType(tile.type), _shape(tile)
+    if shape[dimension] == count:
+        return tile
+    shape[dimension] = count
+    numbers = ir.DenseI64ArrayAttr.get
+    attributes = {
+        "static_offsets": numbers([0] * len(shape)),
+        "static_sizes": numbers(shape),
+        "static_strides": numbers([1] * len(shape)),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    }
+    return create("tensor.extract_slice", [tile], ir.RankedTensorType.get(shape, kind.element_type), attributes)
 
 
 def _joined(tiles: Sequence[ir.Value], dimension: int) -> ir.Value:

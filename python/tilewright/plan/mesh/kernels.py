@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Literal
 
 import numpy as np
 
@@ -115,6 +116,42 @@ class Store(Kernel):
         joins, converts = len(reads) > 1, reads[0].dtype != writes[0].dtype
         steps = max(joins + converts, 1)
         return Cost(0, steps, steps * prod(writes[0].shape), max(joins * _bits(reads[0]), _bits(writes[0])))
+
+
+@dataclass(frozen=True)
+class Combine(Kernel):
+    """The first ``count`` elements along a dimension as one, which the result does not have, in order.
+
+    Attributes:
+        how: ``add`` or ``max``.
+    """
+
+    how: Literal["add", "max"]
+    dimension: int
+    count: int
+    name = "combine"
+
+    def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A tile of [cores, ..., n, ...] to one without n."""
+        parts = np.moveaxis(tiles[0], self.dimension + 1, 0)[: self.count]
+        total = np.full_like(parts[0], identity(self.how, parts.dtype))
+        for part in parts:
+            total = total + part if self.how == "add" else np.maximum(total, part)
+        return (total,)
+
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
+        """A step per element, after the start; first a copy where not all elements count."""
+        made, size = prod(writes[0].shape), reads[0].shape[self.dimension]
+        copied = self.count < size
+        steps = self.count if writes[0].shape else 1
+        return Cost(0, steps + 1 + copied, made * (self.count * (1 + copied) + 1), _bits(writes[0]))
+
+
+def identity(how: Literal["add", "max"], dtype: np.dtype) -> float:
+    """What changes no number that it is combined with."""
+    if how == "add":
+        return 0
+    return int(np.iinfo(dtype).min) if np.issubdtype(dtype, np.integer) else -float("inf")
 
 
 def _bits(buffer: Buffer) -> int:

@@ -22,7 +22,7 @@ from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.reduction import Line, Scheme
 from tilewright.plan.mesh.terms import Term, X, Y
 from tilewright.plan.mesh.writer import Axis, Writer, slot
-from tilewright.sim.coremesh.program import Program, Slot
+from tilewright.sim.coremesh.program import Order, Program, Slot
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,10 @@ class MatrixVector:
 
     Attributes:
         axis: along which the vector is cut at first.
-        dtype: of vectors and matrices in memory; ``accumulator``: of sums, also of those that travel.
+        dtype: of vectors and matrices in memory; ``accumulator``: of sums, also of those that travel; ``result``: of
+            the last vector (default: of the others).
         schemes: of the allreduces along y and along x.
+        order: how parts of vectors and matrices count cores.
     """
 
     sizes: tuple[int, ...]
@@ -41,7 +43,9 @@ class MatrixVector:
     axis: Axis = "y"
     dtype: Any = np.float32
     accumulator: Any = None
+    result: Any = None
     schemes: tuple[Scheme, Scheme] = (Scheme(), Scheme())
+    order: Order = "linear"
 
     def __post_init__(self) -> None:
         if len(self.sizes) < 2 or min(self.sizes) < 1:
@@ -56,26 +60,27 @@ def matrix_vector(what: MatrixVector) -> Program:
     sides = {"y": what.height, "x": what.width}
     axis, size = what.axis, what.sizes[0]
     vector = slot(writer.buffer("x", (-(-size // sides[axis]),), what.dtype))
-    writer.input("x", (size,), vector, (_place(axis),), "linear")
+    writer.input("x", (size,), vector, (_place(axis),), what.order)
     accumulator = np.dtype(what.accumulator or what.dtype)
     for number, result in enumerate(what.sizes[1:], 1):
         across: Axis = "x" if axis == "y" else "y"
         shape = (-(-size // sides[axis]), -(-result // sides[across]))
         matrix = slot(writer.buffer(f"W{number}", shape, what.dtype))
-        writer.input(f"W{number}", (size, result), matrix, (_place(axis), _place(across)), "linear")
+        writer.input(f"W{number}", (size, result), matrix, (_place(axis), _place(across)), what.order)
         total = slot(writer.buffer(f"sum{number}", (shape[1],), accumulator))
         writer.compute(ALL, VecMat(accumulator), (vector, matrix), (total,))
         allreduce([Line(writer, axis, total)], [what.schemes[0 if axis == "y" else 1]])
-        vector, axis, size = _rounded(writer, what, total, shape[1], accumulator), across, result
-    writer.output("y", (size,), vector, (_place(axis),), "linear")
+        last = number == len(what.sizes) - 1
+        kind = np.dtype(what.result if last and what.result is not None else what.dtype)
+        vector = total if kind == accumulator else _rounded(writer, kind, total, shape[1])
+        axis, size = across, result
+    writer.output("y", (size,), vector, (_place(axis),), what.order)
     return writer.program()
 
 
-def _rounded(writer: Writer, what: MatrixVector, total: Slot, length: int, accumulator: np.dtype) -> Slot:
-    if accumulator == np.dtype(what.dtype):
-        return total
-    home = slot(writer.buffer("x", (length,), what.dtype))
-    writer.compute(ALL, Store(np.dtype(what.dtype)), (total,), (home,))
+def _rounded(writer: Writer, kind: np.dtype, total: Slot, length: int) -> Slot:
+    home = slot(writer.buffer("x", (length,), kind))
+    writer.compute(ALL, Store(kind), (total,), (home,))
     return home
 
 

@@ -15,7 +15,7 @@ from typing import Literal
 
 from tilewright.plan.mesh.product import Accumulator, Product
 from tilewright.plan.mesh.rotation import Rotation, align, slots
-from tilewright.plan.mesh.terms import X, Y, term
+from tilewright.plan.mesh.terms import X, Y
 from tilewright.plan.mesh.writer import Writer
 from tilewright.sim.coremesh.program import Order, Program
 
@@ -74,10 +74,10 @@ def _left(writer: Writer, product: Product, order: Order) -> Rotation:
     m, k, _ = product.tile
     shape, held = (m, k), product.held_a
     buffer = writer.buffer("A", shape, product.dtype, slots(product.width, held))
-    skew = Y * product.held_b if product.skew_a == "host" else term(0)
+    first = X * held if product.skew_a == "run" else (X * held + Y * product.held_b) % product.blocks
     operand = Rotation(buffer, "x", order, product.width, held)
     for place in range(held):
-        block = (Y, (X * held + skew + place) % product.blocks)
+        block = (Y, (first + place) % product.blocks if place else first)
         writer.input("A", (product.m, product.k), operand.at(place), block, order)
     return operand
 
@@ -86,10 +86,10 @@ def _right(writer: Writer, product: Product, order: Order, name: str) -> Rotatio
     _, k, n = product.tile
     held = product.held_b
     buffer = writer.buffer(name, (k, n), product.dtype, slots(product.height, held))
-    skew = X * product.held_a if product.skew_b == "host" else term(0)
+    first = Y * held if product.skew_b == "run" else (Y * held + X * product.held_a) % product.blocks
     operand = Rotation(buffer, "y", order, product.height, held)
     for place in range(held):
-        block = ((Y * held + skew + place) % product.blocks, X)
+        block = ((first + place) % product.blocks if place else first, X)
         writer.input(name, (product.k, product.n), operand.at(place), block, order)
     return operand
 

@@ -1,0 +1,165 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How laid-out tensors lie on a grid, as programs place them: `#coremesh.layout` read from its text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from tilewright.core.dtypes import of_mlir
+from tilewright.core.errors import UnsupportedError
+from tilewright.mlir import ir
+from tilewright.plan.mesh.ring import logical
+from tilewright.plan.mesh.terms import Term, X, Y, term
+from tilewright.plan.mesh.writer import Axis, Writer, slot
+from tilewright.sim.coremesh.program import Order, Slot
+
+_SPLIT = re.compile(
+    r"([yx])( ring)?( skew)?(?: rotate (\d+))?( cyclic| balanced)?( uneven \[[^]]*\])?(?: block (\d+))?"
+)
+_LAYOUT = re.compile(r"#coremesh\.layout<grid\((\d+), (\d+)\), \[((?:[^][]|\[[^]]*\])*)\](.*)>")
+
+
+@dataclass(frozen=True)
+class Split:
+    """How one dimension is split along an axis.
+
+    Attributes:
+        block: elements of each block; None: the size divided by the positions, rounded up.
+        deal: what else but blocks, as the dialect writes it.
+    """
+
+    axis: Axis
+    order: Order
+    skewed: bool
+    rotate: int
+    block: int | None
+    deal: str
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A laid-out tensor.
+
+    Attributes:
+        splits: per dimension; None: not split.
+        at: the one position along an axis that has the tensor.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    height: int
+    width: int
+    splits: tuple[Split | None, ...]
+    at: dict[Axis, int]
+
+    def length(self, axis: Axis) -> int:
+        """Cores along an axis."""
+        return self.height if axis == "y" else self.width
+
+    @property
+    def order(self) -> Order:
+        """How all splits count.
+
+        Raises:
+            UnsupportedError: they differ.
+        """
+        orders = {split.order for split in self.splits if split is not None}
+        if len(orders) > 1:
+            raise UnsupportedError(
+                "A tensor is split along a ring on one axis and as cores stand on the other; programs count both "
+                "alike. Use `ring` on both axes or on none."
+            )
+        return "ring" if "ring" in orders else "linear"
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """What one core holds, with padding."""
+        return tuple(self._part(size, split) for size, split in zip(self.shape, self.splits, strict=True))
+
+    def axis_of(self, dimension: int) -> Axis:
+        """The axis that splits a dimension."""
+        split = self.splits[dimension]
+        assert split is not None
+        return split.axis
+
+    def blocks(self) -> list[Term]:
+        """Index of the block per dimension that a core at (y, x) holds; where it holds none, one behind the tensor.
+
+        Raises:
+            UnsupportedError: blocks of several sizes, or finer ones.
+        """
+        found = [self._block(split) for split in self.splits]
+        for axis, position in self.at.items():
+            if not found:
+                raise UnsupportedError("A single number cannot lie on one core alone: let all cores have it.")
+            count = -(-self.shape[0] // self.tile[0])
+            found[0] += (_place(axis) - self.position(axis, position)) % self.length(axis) * count
+        return found
+
+    def position(self, axis: Axis, place: int) -> int:
+        """Where a place along an axis is in the order of the layout."""
+        return place if self.order == "linear" else logical(place, self.length(axis))
+
+    def _block(self, split: Split | None) -> Term:
+        if split is None:
+            return term(0)
+        if split.skewed or split.deal:
+            raise UnsupportedError(f"This op moves plain blocks alone, not{' skewed ones' * split.skewed}{split.deal}.")
+        place = _place(split.axis)
+        return (place + split.rotate) % self.length(split.axis) if split.rotate else place
+
+    def _part(self, size: int, split: Split | None) -> int:
+        if split is None:
+            return size
+        return split.block or -(-size // self.length(split.axis))
+
+
+def laid(value: ir.Value) -> Laid:
+    """How a value lies."""
+    kind = ir.RankedTensorType(value.type)
+    match = _LAYOUT.fullmatch(str(kind.encoding))
+    assert match is not None, f"no layout: {value.type}"
+    height, width, splits, rest = match.groups()
+    at: dict[Axis, int] = {}
+    for axis, position in re.findall(r"at ([yx]) = (\d+)", rest):
+        at["y" if axis == "y" else "x"] = int(position)
+    parts = re.split(r", (?![^[]*\])", splits) if splits else []
+    return Laid(
+        tuple(kind.shape), of_mlir(str(kind.element_type)), int(height), int(width), tuple(map(_split, parts)), at
+    )
+
+
+def put(writer: Writer, name: str, value: Laid, at: Slot, output: bool = False) -> None:
+    """Say that a tensor lies in a slot as its layout says."""
+    (writer.output if output else writer.input)(name, value.shape, at, value.blocks(), value.order)
+
+
+def received(writer: Writer, name: str, value: Laid) -> Slot:
+    """A new buffer that holds an input."""
+    at = slot(writer.buffer(name, value.tile, value.dtype))
+    put(writer, name, value, at)
+    return at
+
+
+def _split(text: str) -> Split | None:
+    match = _SPLIT.fullmatch(text.strip())
+    if match is None:
+        return None
+    axis, ring, skew, rotate, deal, uneven, block = match.groups()
+    return Split(
+        "y" if axis == "y" else "x",
+        "ring" if ring else "linear",
+        skew is not None,
+        int(rotate or 0),
+        int(block) if block else None,
+        deal or uneven or "",
+    )
+
+
+def _place(axis: Axis) -> Term:
+    return Y if axis == "y" else X

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line
+from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line, root_place
 from tilewright.plan.mesh.terms import P, X, Y
 from tilewright.plan.mesh.writer import Axis, Combine, Writer, cores, slot
 from tilewright.sim.coremesh.program import Order, Program
@@ -76,10 +76,8 @@ def reduction(what: Reduce) -> Program:
 
 def roots(what: Reduce) -> dict[Axis, int]:
     """Where along each axis the result of a reduction is."""
-    writer = Writer("roots", what.height, what.width)
-    at = slot(writer.buffer("x", (1,), what.dtype))
-    lines = [Line(writer, axis, at, what.combine) for axis in what.axes]
-    return dict(zip(what.axes, reduce(lines, what.schemes), strict=True))
+    lengths = {"y": what.height, "x": what.width}
+    return {axis: root_place(scheme, lengths[axis]) for axis, scheme in zip(what.axes, what.schemes, strict=True)}
 
 
 def reduce(lines: Sequence[Line], schemes: Sequence[Scheme]) -> list[int]:

@@ -176,19 +176,19 @@ def _chains(line: Line, scheme: Scheme, overhead: Overhead) -> int:
         tokens = level.start()
         line.writer.wait(tokens, overhead if number == len(levels) - 1 else "")
         outer.append(level)
-    place = 0
-    for level in reversed(outer):
-        place = level.root_of(place)
+    return root_place(scheme, line.length)
+
+
+def root_place(scheme: Scheme, length: int) -> int:
+    """Where the result of a reduction along a line is.
+
+    Raises:
+        UserError: groups that do not fit the line.
+    """
+    place, counts = 0, scheme.counts(length) if scheme.two_way else [length, 1]
+    for members, groups in reversed(list(zip(counts, counts[1:], strict=False))):
+        place = (2 * place + 1) * members // (2 * groups) if scheme.two_way else 0
     return place
-
-
-@dataclass(frozen=True)
-class _Bounds:
-    """First member, root and last member of each core's group."""
-
-    first: Term
-    root: Term
-    last: Term
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,8 @@ class _Level:
     """Groups of cores next to each other, each with chains towards its root.
 
     Member i of n belongs to group ``ceil((i + 1) G / n) - 1`` of G: sizes differ by one at most. The root is the middle
-    of its group, or its first. Two routes serve a level: a member left of its root listens, to its left, on the route
-    of its parity, one to the right on the other; so a root hears both sides, and nobody sends where it listens.
+    of its group, or its first. One route leads to the right, one to the left; a core that relays receives and sends on
+    the same, which takes two colors that alternate.
 
     Attributes:
         members, groups: how many.
@@ -212,38 +212,30 @@ class _Level:
 
     def start(self) -> list[str]:
         """Start the chains of all groups. Returns tokens."""
-        group = self._group(self.index(self.line.place))
-        bounds = _Bounds(self._first(group), self._root(group), self._first(group + 1) - 1)
-        return [
-            token
-            for parity in (0, 1)
-            for side in (("left", "right") if self.two_way else ("right",))
-            for token in self._side(bounds, side, parity)
-        ]
-
-    def _side(self, bounds: _Bounds, side: str, parity: int) -> list[str]:
-        """What members do that listen on the route of this parity, on one side of their root or as one."""
         index = self.index(self.line.place)
-        here, there = self._route(parity), self._route(1 - parity)
-        listens = equal(index % 2, parity) if side == "left" else equal((index + 1) % 2, parity)
-        who = (*self._member(self.line.place), listens)
-        root = equal(index, bounds.root)
-        if side == "left":
-            end, apart = equal(index, bounds.first), less(index, bounds.root)
-            inner, heard = less(bounds.first, index), less(bounds.first, bounds.root)
-        else:
-            end, apart = equal(index, bounds.last), less(bounds.root, index)
-            inner, heard = less(index, bounds.last), less(bounds.root, bounds.last)
+        group = self._group(index)
+        first, root, last = self._first(group), self._root(group), self._first(group + 1) - 1
+        tokens = []
+        if self.two_way:
+            tokens += self._chain("right", equal(index, first), less(first, index), less(index, root))
+            tokens.append(self._hear("right", less(first, root)))
+        tokens += self._chain("left", equal(index, last), less(index, last), less(root, index))
+        return [*tokens, self._hear("left", less(root, last))]
+
+    def _chain(self, way: str, end: Condition, inner: Condition, side: Condition) -> list[str]:
+        """On one side of the root, the last of the group sends, those between relay."""
+        route, member = self._route(way), self._member(self.line.place)
+        ends, relays = cores(*member, end, side), cores(*member, inner, side)
         return [
-            self._send(there, *who, end, apart),
-            self._relay(here, there, *who, inner, apart),
-            self._recv(here, *who, root, heard),
+            self.line.writer.send(ends, route, self.line.at),
+            self.line.writer.relay(relays, route, route, self.line.at, self.line.combine),
         ]
 
-    def root_of(self, group: int) -> int:
-        """Which member is the root of a group."""
-        at = (2 * group + 1) * self.members // (2 * self.groups)
-        return at if self.two_way else group * self.members // self.groups
+    def _hear(self, way: str, exists: Condition) -> str:
+        """The root combines what comes from one side, if there is one."""
+        index = self.index(self.line.place)
+        who = cores(*self._member(self.line.place), equal(index, self._root(self._group(index))), exists)
+        return self.line.writer.recv(who, self._route(way), self.line.at, self.line.combine)
 
     def index(self, place: Term) -> Term:
         """Which member of this level a core at this place is, if it is one."""
@@ -275,20 +267,7 @@ class _Level:
     def _root(self, group: Term) -> Term:
         return (group * 2 + 1) * self.members // (2 * self.groups) if self.two_way else self._first(group)
 
-    def _route(self, parity: int) -> str:
-        """From the member before, or behind for those right of their root; a root listens on either to one side."""
-        index = self.index(P)
-        root = self._root(self._group(index))
-        beyond = index - root + (root + parity) % 2  # 1 or more: what comes, comes from the right
-        from_right = (beyond - 1) // (self.members + 1) + 1
-        source = self.position(index - 1 + from_right * 2)
-        return self.line.writer.route(f"{self.line.axis}_level{len(self.outer)}_{parity}", self.line.axis, source)
-
-    def _send(self, route: str, *where: Condition) -> str:
-        return self.line.writer.send(cores(*where), route, self.line.at)
-
-    def _relay(self, incoming: str, outgoing: str, *where: Condition) -> str:
-        return self.line.writer.relay(cores(*where), incoming, outgoing, self.line.at, self.line.combine)
-
-    def _recv(self, route: str, *where: Condition) -> str:
-        return self.line.writer.recv(cores(*where), route, self.line.at, self.line.combine)
+    def _route(self, way: str) -> str:
+        """To the next member on the right, from that on the left, or the reverse."""
+        source = self.position(self.index(P) + (-1 if way == "right" else 1))
+        return self.line.writer.route(f"{self.line.axis}_{way}{len(self.outer) or ''}", self.line.axis, source)

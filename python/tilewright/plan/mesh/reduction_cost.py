@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tilewright.core.errors import UserError
-from tilewright.plan.mesh.reduction import Scheme
+from tilewright.plan.mesh.reduction import Scheme, root_place
 
 RAMP = 2
 
@@ -25,7 +25,7 @@ class Estimate:
 
     Attributes:
         contention: C, wavelets; ``energy``: E, wavelets times hops; ``links``: Nl; ``distance``: L, hops;
-            ``depth``: D, stages; ``routes``: virtual channels that the algorithm needs on its axis.
+            ``depth``: D, stages; ``channels``: virtual channels that the algorithm needs on its axis.
     """
 
     contention: float
@@ -33,7 +33,7 @@ class Estimate:
     links: int
     distance: int
     depth: int
-    routes: int
+    channels: int
 
     def cycles(self, ramp: int = RAMP) -> float:
         """The modelled time."""
@@ -62,14 +62,15 @@ def allreduce_cycles(scheme: Scheme, length: int, wavelets: int, ramp: int = RAM
         return 0.0
     if scheme.kind == "ring":
         return 2 * (length - 1) * wavelets / length + 4 * length - 6 + 2 * (length - 1) * (2 * ramp + 1)
-    distance = length // 2 if scheme.two_way else length - 1
+    root = root_place(scheme, length)
+    distance = max(root, length - 1 - root)
     return reduce_cycles(scheme, length, wavelets, ramp) + broadcast_cycles(length, wavelets, distance, ramp)
 
 
 def levels(scheme: Scheme, length: int, wavelets: int) -> list[Estimate]:
     """One estimate per level of chains: a level ends before the next begins, as its roots wait.
 
-    The root of two chains takes both through one ramp; otherwise a core handles each wavelet once.
+    A core handles each wavelet once; the two chains that meet in a root are taken side by side.
     """
     counts, spacing, found = scheme.counts(length), 1, []
     for members, groups in zip(counts, counts[1:], strict=False):
@@ -77,39 +78,38 @@ def levels(scheme: Scheme, length: int, wavelets: int) -> list[Estimate]:
         depth = size // 2 if scheme.two_way else size - 1
         if not depth:
             continue
-        both = scheme.two_way and size > 2
         hops = spacing * depth
-        found.append(Estimate(wavelets * (2 if both else 1), wavelets * hops, hops, hops, depth, 2))
+        found.append(Estimate(wavelets, wavelets * hops, hops, hops, depth, 2))
         spacing *= size
     return found
 
 
-def routes(scheme: Scheme, length: int) -> int:
-    """Virtual channels that an allreduce needs on its axis: they hold everywhere, as roots stand anywhere."""
+def channels(scheme: Scheme, length: int) -> int:
+    """Virtual channels that an allreduce needs on its axis: of a level of chains two, by which links alternate."""
     if length == 1:
         return 0
     if scheme.kind == "ring":
         return 1
-    own = _flat(scheme, length, 1).routes if scheme.kind in ("star", "tree") else 2 * len(levels(scheme, length, 1))
+    own = _flat(scheme, length, 1).channels if scheme.kind in ("star", "tree") else 2 * len(levels(scheme, length, 1))
     return own + 1
 
 
-def choose(length: int, wavelets: int, ramp: int = RAMP, most_routes: int = 21) -> Scheme:
-    """The scheme whose allreduce the model says is fastest, of those that need at most so many routes.
+def choose(length: int, wavelets: int, ramp: int = RAMP, most_channels: int = 21) -> Scheme:
+    """The scheme whose allreduce the model says is fastest, of those that need at most so many channels.
 
     Raises:
         UserError: no scheme needs as few.
     """
     candidates = [Scheme("star"), Scheme("chain"), Scheme("tree"), Scheme("two_phase"), Scheme("ring")]
     candidates += [Scheme("k_tree", number) for number in (1, 2, 3)]
-    fitting = [scheme for scheme in candidates if routes(scheme, length) <= most_routes]
+    fitting = [scheme for scheme in candidates if channels(scheme, length) <= most_channels]
     if not fitting:
-        least = min(routes(scheme, length) for scheme in candidates)
+        least = min(channels(scheme, length) for scheme in candidates)
         raise UserError(
-            f"An allreduce along {length} cores needs at least {least} routes of each core, and {most_routes} are "
-            "free. Free routes by sharing them between collectives that do not overlap."
+            f"An allreduce along {length} cores needs at least {least} channels, and {most_channels} are free. "
+            "Free some by sharing them between collectives that do not overlap."
         )
-    return min(fitting, key=lambda scheme: (allreduce_cycles(scheme, length, wavelets, ramp), routes(scheme, length)))
+    return min(fitting, key=lambda scheme: (allreduce_cycles(scheme, length, wavelets, ramp), channels(scheme, length)))
 
 
 def _flat(scheme: Scheme, length: int, wavelets: int) -> Estimate:

@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.plan.mesh.kernels import MatMul, Store
 from tilewright.plan.mesh.product import ALL, Product
 from tilewright.plan.mesh.rotation import Rotation, slots
-from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, at_least, differ, equal, less, term
+from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, differ, equal, term
 from tilewright.plan.mesh.writer import Writer, cores, slot
 from tilewright.sim.coremesh.program import Program, Slot
 
@@ -104,9 +104,9 @@ class _Chains:
     """Two chains along each row, towards a root given by its logical column.
 
     Cores are told apart by their logical columns l, that of the root being r, of N. Even places of the line have
-    ``l <= (N - 1) / 2`` and stand at ``2 l``, odd ones at ``2 (N - l) - 1``. So an even core stands left of an even
-    root if ``l < r``, left of an odd one if ``l + r < N``, and so on: all conditions are affine. Links alternate
-    between two routes per direction, since a core listens on one and sends on the other.
+    ``l <= (N - 1) / 2`` and stand at ``2 l``, odd ones at ``2 (N - l) - 1``. So a core stands left of the root exactly
+    if ``l > r`` and ``l + r >= N`` are both true or both false: an affine condition. One route leads to the right, one
+    to the left; a core that relays receives and sends on it.
     """
 
     writer: Writer
@@ -116,61 +116,26 @@ class _Chains:
 
     def start(self, total: Slot) -> list[str]:
         """Start chains that add up in the root's slot ``total``. Returns tokens."""
-        last_even = self.length % 2
-        tokens = [
-            self._send(self._rightward(False), equal(X, 0), differ(self.root, 0, self.length)),
-            self._send(self._leftward(not last_even), equal(X, self.length // 2), self._root_is_not_last()),
+        last = self.length // 2  # the logical column of the last place
+        above = (X - self.root + self.length - 1) // self.length  # 1 if l > r, else 0
+        beyond = (X + self.root) // self.length  # 1 if l + r >= N, else 0
+        return [
+            *self._chain("right", 0, equal(above, beyond), total),
+            *self._chain("left", last, equal(above + beyond, 1), total),
         ]
-        for even in (True, False):
-            for where in self._left(even):
-                tokens.append(self._relay(self._rightward(even), self._rightward(not even), *where))
-            for where in self._right(even):
-                tokens.append(self._relay(self._leftward(even), self._leftward(not even), *where))
-            here = (equal(X, self.root), self._is(even))
-            tokens.append(self._recv(self._rightward(even), total, *here, differ(self.root, 0, self.length)))
-            tokens.append(self._recv(self._leftward(even), total, *here, self._root_is_not_last()))
-        return tokens
 
-    def _left(self, even: bool) -> list[tuple[Condition, ...]]:
-        """Cores left of the root, without the first of the line."""
-        if even:
-            return [(less(X, self.root), less(X + self.root, self.length), at_least(X, 1))]
-        return [(less(self.root, X), at_least(X + self.root, self.length))]
-
-    def _right(self, even: bool) -> list[tuple[Condition, ...]]:
-        """Cores right of the root, without the last of the line."""
-        above, below = less(self.root, X), less(X, self.root)
-        inside = differ(X, self.length // 2, self.length)
-        if even:
-            return [
-                (above, self._is(True), inside),
-                (below, at_least(X + self.root, self.length), self._is(True), inside),
-            ]
-        return [(above, less(X + self.root, self.length), self._is(False), inside), (below, self._is(False), inside)]
-
-    def _is(self, even: bool) -> Condition:
-        """Whether a core's place on the line is even, or odd."""
-        half = (self.length - 1) // 2
-        return at_least(half, X) if even else less(half, X)
-
-    def _root_is_not_last(self) -> Condition:
-        return differ(self.root, self.length // 2, self.length)
-
-    def _rightward(self, even: bool) -> str:
-        """The route to the next place, which is even or odd."""
-        return self.writer.route(f"x_right_{'even' if even else 'odd'}", "x", P - 1)
-
-    def _leftward(self, even: bool) -> str:
-        return self.writer.route(f"x_left_{'even' if even else 'odd'}", "x", P + 1)
-
-    def _send(self, route: str, *where: Condition) -> str:
-        return self.writer.send(cores(*where, order="ring"), route, self.partial)
-
-    def _relay(self, incoming: str, outgoing: str, *where: Condition) -> str:
-        return self.writer.relay(cores(*where, order="ring"), incoming, outgoing, self.partial)
-
-    def _recv(self, route: str, total: Slot, *where: Condition) -> str:
-        return self.writer.recv(cores(*where, order="ring"), route, total, "add")
+    def _chain(self, way: str, end: int, side: Condition, total: Slot) -> list[str]:
+        """From the core at one end of the line to the root, if that is another."""
+        route = self.writer.route(f"x_{way}", "x", P - 1 if way == "right" else P + 1)
+        exists = differ(self.root, end, self.length)
+        sends = cores(equal(X, end), exists, order="ring")
+        relays = cores(side, differ(X, self.root, self.length), differ(X, end, self.length), order="ring")
+        hears = cores(equal(X, self.root), exists, order="ring")
+        return [
+            self.writer.send(sends, route, self.partial),
+            self.writer.relay(relays, route, route, self.partial),
+            self.writer.recv(hears, route, total, "add"),
+        ]
 
 
 def _wait(writer: Writer, tokens: list[str]) -> None:

@@ -12,7 +12,14 @@ import pytest
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.allreduce import Reduce, reduction
 from tilewright.plan.mesh.reduction import Scheme
-from tilewright.plan.mesh.reduction_cost import allreduce_cycles, broadcast_cycles, choose, reduce_cycles, routes
+from tilewright.plan.mesh.reduction_cost import (
+    allreduce_cycles,
+    broadcast_cycles,
+    channels,
+    choose,
+    levels,
+    reduce_cycles,
+)
 
 SIZES = [(2, 1), (2, 64), (7, 3), (16, 16), (64, 1), (512, 1000)]
 
@@ -57,20 +64,23 @@ def test_choice_follows_the_vector():
         best = choose(length, wavelets)
         others = [Scheme(kind) for kind in ("star", "chain", "tree", "two_phase", "ring")]
         assert allreduce_cycles(best, length, wavelets) <= min(
-            allreduce_cycles(other, length, wavelets) for other in others if routes(other, length) <= 21
+            allreduce_cycles(other, length, wavelets) for other in others if channels(other, length) <= 21
         )
 
 
 def test_choice_within_the_routes_that_are_left():
-    assert choose(720, 12, most_routes=3) in (Scheme("k_tree", 1), Scheme("chain"))
-    assert routes(choose(720, 12, most_routes=1), 720) == 1
-    with pytest.raises(UserError, match="1 routes of each core, and 0 are free"):
-        choose(720, 12, most_routes=0)
+    assert choose(720, 12, most_channels=3) in (Scheme("k_tree", 1), Scheme("chain"))
+    assert channels(choose(720, 12, most_channels=1), 720) == 1
+    with pytest.raises(UserError, match="at least 1 channels, and 0 are free"):
+        choose(720, 12, most_channels=0)
 
 
 @pytest.mark.parametrize(
     "scheme", [Scheme("chain"), Scheme("tree"), Scheme("two_phase"), Scheme("k_tree", 3), Scheme("ring")]
 )
 @pytest.mark.parametrize("length", [2, 5, 12, 64])
-def test_routes_are_those_of_the_program(scheme: Scheme, length: int):
-    assert len(reduction(Reduce(1, length, 4, schemes=(scheme,))).routes) == routes(scheme, length)
+def test_channels_are_those_of_the_program(scheme: Scheme, length: int):
+    """A route of relays has two; two-way chains share them, as no link is on both sides of a root."""
+    routes = len(reduction(Reduce(1, length, 4, schemes=(scheme,))).routes)
+    one_way = len(levels(scheme, length, 1)) if scheme.kind in ("chain", "two_phase") else 0
+    assert routes + one_way == channels(scheme, length)

@@ -54,7 +54,7 @@ func.func @summa(%x: tensor<6x15xi32, #tile>, %w: tensor<15x10xi32, #tile>) -> t
 
 // CHECK-LABEL: func.func @transposed
 // CHECK: coremesh.program "gemm_t"
-// CHECK: coremesh.relay @partial[i mod 2] from @x_right_even to @x_right_odd combine add where ring (
+// CHECK: coremesh.relay @partial[i mod 2] from @x_right to @x_right combine add where ring (
 func.func @transposed(%q: tensor<12x20xf16, #tile>, %k: tensor<9x20xf16, #tile>) -> tensor<12x9xf32, #tile> {
   %0 = coremesh.gemm_t %q, %k : tensor<12x20xf16, #tile>, tensor<9x20xf16, #tile> to tensor<12x9xf32, #tile>
   return %0 : tensor<12x9xf32, #tile>
@@ -87,7 +87,7 @@ func.func @gemv(%v: tensor<16xf16, #x>, %w: tensor<16x18xf16, #a>) -> tensor<18x
 // CHECK-LABEL: func.func @sums
 // CHECK: coremesh.program "reduce"
 // CHECK: coremesh.compute "combine"
-// CHECK: coremesh.relay @y from @x_level0_0 to @x_level0_1
+// CHECK: coremesh.relay @y from @x_left to @x_left
 // CHECK: coremesh.send @y on @x_to_root where (x == 0)
 // CHECK: coremesh.recv @y from @x_to_root where (x == 5)
 // CHECK: coremesh.program "multicast"

@@ -47,6 +47,11 @@ class Scheme:
                 f"{list(self.groups)}: the last level is one group."
             )
 
+    def __str__(self) -> str:
+        """As the dialect writes it."""
+        levels = f" k {self.levels}" if self.kind == "k_tree" else ""
+        return f"{self.kind}{levels}" + (f" groups {list(self.groups)}" if self.groups else "")
+
     @property
     def chain_levels(self) -> int:
         """Levels of chains: those of a K-tree, two of two phases, else one."""

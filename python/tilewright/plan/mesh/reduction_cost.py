@@ -94,14 +94,21 @@ def channels(scheme: Scheme, length: int) -> int:
     return own + 1
 
 
-def choose(length: int, wavelets: int, ramp: int = RAMP, most_channels: int = 21) -> Scheme:
-    """The scheme whose allreduce the model says is fastest, of those that need at most so many channels.
+def choose(
+    length: int, wavelets: int, ramp: int = RAMP, most_channels: int = 21, everywhere: bool = True, ring: bool = False
+) -> Scheme:
+    """The scheme that the model says is fastest, of those that need at most so many channels.
+
+    Args:
+        everywhere: whether the result is wanted by all cores of a line, or by one.
+        ring: whether vectors may be cut in chunks, as a ring needs.
 
     Raises:
         UserError: no scheme needs as few.
     """
-    candidates = [Scheme("star"), Scheme("chain"), Scheme("tree"), Scheme("two_phase"), Scheme("ring")]
+    candidates = [Scheme("star"), Scheme("chain"), Scheme("tree"), Scheme("two_phase")]
     candidates += [Scheme("k_tree", number) for number in (1, 2, 3)]
+    candidates += [Scheme("ring")] if ring and everywhere else []
     fitting = [scheme for scheme in candidates if channels(scheme, length) <= most_channels]
     if not fitting:
         least = min(channels(scheme, length) for scheme in candidates)
@@ -109,7 +116,8 @@ def choose(length: int, wavelets: int, ramp: int = RAMP, most_channels: int = 21
             f"An allreduce along {length} cores needs at least {least} channels, and {most_channels} are free. "
             "Free some by sharing them between collectives that do not overlap."
         )
-    return min(fitting, key=lambda scheme: (allreduce_cycles(scheme, length, wavelets, ramp), channels(scheme, length)))
+    cost = allreduce_cycles if everywhere else reduce_cycles
+    return min(fitting, key=lambda scheme: (cost(scheme, length, wavelets, ramp), channels(scheme, length)))
 
 
 def _flat(scheme: Scheme, length: int, wavelets: int) -> Estimate:

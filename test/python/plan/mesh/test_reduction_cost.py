@@ -59,20 +59,28 @@ def test_choice_follows_the_vector():
     """Few wavelets on long lines: few stages. Many on short lines: a chain's, or a ring's, single pass."""
     assert choose(720, 12).kind == "k_tree"
     assert choose(720, 12).levels >= 2
-    assert choose(4, 100_000).kind == "ring"
+    assert choose(4, 100_000, ring=True).kind == "ring"
     for length, wavelets in [(2, 1), (5, 40), (64, 64), (300, 9), (750, 5000)]:
-        best = choose(length, wavelets)
+        best = choose(length, wavelets, ring=True)
         others = [Scheme(kind) for kind in ("star", "chain", "tree", "two_phase", "ring")]
         assert allreduce_cycles(best, length, wavelets) <= min(
             allreduce_cycles(other, length, wavelets) for other in others if channels(other, length) <= 21
         )
 
 
+def test_choice_for_one_core():
+    """Without a broadcast, and so without a ring."""
+    for length, wavelets in [(5, 40), (64, 1), (300, 9)]:
+        best = choose(length, wavelets, everywhere=False, ring=True)
+        assert best.kind != "ring"
+        assert reduce_cycles(best, length, wavelets) <= reduce_cycles(Scheme("chain"), length, wavelets)
+
+
 def test_choice_within_the_routes_that_are_left():
     assert choose(720, 12, most_channels=3) in (Scheme("k_tree", 1), Scheme("chain"))
-    assert channels(choose(720, 12, most_channels=1), 720) == 1
+    assert channels(choose(720, 12, most_channels=1, ring=True), 720) == 1
     with pytest.raises(UserError, match="at least 1 channels, and 0 are free"):
-        choose(720, 12, most_channels=0)
+        choose(720, 12, most_channels=0, ring=True)
 
 
 @pytest.mark.parametrize(

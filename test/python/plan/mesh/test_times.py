@@ -55,7 +55,8 @@ def test_others_are_close(length: int, wavelets: int):
 
 def per_round(algorithm: Callable[[Product], Program], side: int, sync: str) -> float:
     """Cycles per round of a product with one number per core and operand."""
-    return time_program(algorithm(Product(side, side, side, side, side)), IDEAL, sync=sync).cycles / side  # type: ignore[arg-type]
+    program = algorithm(Product(side, side, side, side, side))
+    return time_program(program, IDEAL, sync=sync).cycles / side  # type: ignore[arg-type]
 
 
 def cannon(product: Product) -> Program:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tilewright.core.errors import UnsupportedError
 from tilewright.plan.mesh.allreduce import allreduce
+from tilewright.plan.mesh.collectives.layouts import Laid, put, received
 from tilewright.plan.mesh.kernels import Combine, Fill, Store, identity
-from tilewright.plan.mesh.layouts import Laid, put, received
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line
 from tilewright.plan.mesh.terms import Condition, P, X, Y, at_least, equal, less

@@ -16,7 +16,7 @@ from tilewright.mlir import ir
 from tilewright.mlir.dialects import func
 from tilewright.plan.mesh.allreduce import Reduce, reduction
 from tilewright.plan.mesh.attention import attend
-from tilewright.plan.mesh.bodies import body
+from tilewright.plan.mesh.collectives.bodies import body
 from tilewright.plan.mesh.compute_shift import Plan, compute_shift_product
 from tilewright.plan.mesh.kv_cache import Cache, append
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector

@@ -13,9 +13,9 @@ from tilewright.core.errors import TilewrightError, UnsupportedError
 from tilewright.ir.generics import uses
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, register
-from tilewright.plan.mesh.bodies import body
-from tilewright.plan.mesh.laid_collectives import multicast, reduce_dimension, shift
-from tilewright.plan.mesh.layouts import Laid, laid
+from tilewright.plan.mesh.collectives.bodies import body
+from tilewright.plan.mesh.collectives.laid_collectives import multicast, reduce_dimension, shift
+from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, laid
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product, Skew
@@ -173,8 +173,7 @@ def _reduce(op: ir.Operation) -> Program:
 
 
 def _scheme(op: ir.Operation) -> Scheme:
-    kinds = ("chain", "star", "tree", "two_phase", "k_tree", "ring")
-    kind = kinds[ir.IntegerAttr(op.attributes["algorithm"]).value]
+    kind = KINDS[ir.IntegerAttr(op.attributes["algorithm"]).value]
     levels = ir.IntegerAttr(op.attributes["k"]).value if "k" in op.attributes else 2
     groups = tuple(ir.DenseI64ArrayAttr(op.attributes["groups"])) if "groups" in op.attributes else ()
     return Scheme(kind, levels, groups)

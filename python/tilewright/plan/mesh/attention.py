@@ -161,8 +161,9 @@ class Divide(Kernel):
     name = "divide"
 
     def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
-        """The quotient."""
-        return (tiles[0] / tiles[1],)
+        """The quotient; NaN where no token is held."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return (tiles[0] / tiles[1],)
 
     def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
         """A call to repeat the divisor, and one to divide."""

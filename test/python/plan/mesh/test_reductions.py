@@ -14,7 +14,7 @@ from tilewright.plan.mesh.allreduce import Reduce, broadcast, reduction, roots
 from tilewright.plan.mesh.reduction import Scheme
 from tilewright.sim.coremesh.functional import run
 
-LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 31]
+LENGTHS = [1, 2, 3, 4, 5, 6, 7, 8, 12, 15, 31]
 SCHEMES = [
     Scheme("star"),
     Scheme("chain"),

@@ -13,10 +13,10 @@ from tilewright.core.errors import UserError
 from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
 from tilewright.sim.coremesh.functional import run
 
-GRIDS = [(1, 1), (1, 4), (3, 3), (2, 5), (6, 4), (4, 7)]
+GRIDS = [(1, 1), (1, 4), (3, 3), (6, 4), (4, 7)]
 
 
-@pytest.mark.parametrize("size", [(12, 12), (13, 17), (5, 3)])
+@pytest.mark.parametrize("size", [(13, 17), (5, 3)])
 @pytest.mark.parametrize("to_grid", GRIDS)
 @pytest.mark.parametrize("from_grid", GRIDS)
 def test_values_stay(from_grid: tuple[int, int], to_grid: tuple[int, int], size: tuple[int, int]):

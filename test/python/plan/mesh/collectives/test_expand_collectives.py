@@ -50,7 +50,7 @@ def integers(*shape: int) -> np.ndarray:
     return np.random.default_rng(sum(shape)).integers(-9, 10, shape).astype(np.int32)
 
 
-@pytest.mark.parametrize("grid", [(1, 1), (3, 3), (4, 4), (2, 3)])
+@pytest.mark.parametrize("grid", [(1, 1), (3, 3), (2, 3)])
 @pytest.mark.parametrize("skew", [("", ""), ("", " skew"), (" skew", " skew")])
 @pytest.mark.parametrize("algorithm", ["meshgemm", "cannon", "summa", "allgather"])
 def test_gemm(algorithm: str, skew: tuple[str, str], grid: tuple[int, int]):
@@ -91,7 +91,7 @@ def test_gemv(how: str, axes: tuple[str, str]):
 @pytest.mark.parametrize("size", [3, 6, 13])
 @pytest.mark.parametrize("combine", ["add", "max"])
 @pytest.mark.parametrize("everywhere", [True, False])
-@pytest.mark.parametrize("algorithm", ["chain", "star", "tree", "two_phase", "k_tree"])
+@pytest.mark.parametrize("algorithm", ["chain", "tree", "k_tree"])
 def test_reductions(algorithm: str, everywhere: bool, combine: str, size: int):
     """Also where some cores have padding alone: it is no zero among negative numbers."""
     grid = (4, 6)

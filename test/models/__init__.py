@@ -61,6 +61,7 @@ from . import (
     tables,
     transformer16,
     transformers,
+    trees,
     vision,
     vit,
 )
@@ -312,6 +313,8 @@ MODELS: dict[str, Callable[..., onnx.ModelProto]] = {
     "list_b2b_gemm": lists.b2b_gemm,
     "list_attention": lists.attention,
     "list_bigbird": lists.bigbird,
+    "list_tree_lstm": trees.tree_lstm,
+    "list_recursive_autoencoder": trees.recursive_autoencoder,
     "pruned_linear_tiny": _partial(sparse.pruned_linear, m=5, n=37, k=41, pattern="3:8/4"),
     "moe_dense_tiny": _partial(sparse.moe_dense, **_TINY_MOE),
     "moe_padded_tiny": _partial(sparse.moe_padded, **_TINY_MOE),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,29 +25,49 @@ class ListProgram:
         name: of the program.
         inputs: shapes of its arguments as arrays, by name.
         weights: its constants, by name; levels first as in arguments.
+        trees: of arguments that are trees, both children of each node (`models.trees`); their arrays hold the leaves.
     """
 
     name: str
     inputs: Mapping[str, tuple[int, ...]]
     weights: Mapping[str, np.ndarray]
+    trees: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def leaf(self) -> tuple[int, ...]:
         """The arguments of the example's `program`: leaf sizes."""
+        if self.trees:
+            return _TREE_LEAVES[self.name](self.weights["w"])
         shapes = list(self.inputs.values())
         return _LEAVES[self.name](*shapes)
 
     @property
     def lengths(self) -> dict[str, tuple[int, ...]]:
-        """Lengths of the levels of each argument."""
-        return {name: shape[:-LEAF_RANK] for name, shape in self.inputs.items()}
+        """Lengths of the levels of each argument; of a tree how many nodes it has, and on the longest way down."""
+        levels = {name: shape[:-LEAF_RANK] for name, shape in self.inputs.items()}
+        return levels | {name: (len(children), 1 + _height(children)) for name, children in self.trees.items()}
 
 
 def read(model: Path | onnx.ModelProto, name: str) -> ListProgram:
     """The program `name` with the arguments and weights of its library form (`models.lists`)."""
     proto = model if isinstance(model, onnx.ModelProto) else onnx.load(str(model))
     inputs = {i.name: tuple(d.dim_value for d in i.type.tensor_type.shape.dim) for i in proto.graph.input}
-    return ListProgram(name, inputs, _WEIGHTS.get(name, lambda _: {})(proto))
+    weights = _WEIGHTS.get(name, lambda _: {})(proto)
+    trees = {} if name not in _TREE_LEAVES else {"tree": _named(proto)["children"]}
+    return ListProgram(name, inputs, weights, trees)
+
+
+def _named(proto: onnx.ModelProto) -> Weights:
+    """All initializers."""
+    return {t.name: numpy_helper.to_array(t) for t in proto.graph.initializer}
+
+
+def _height(children: np.ndarray) -> int:
+    """The largest number of steps from the root to a leaf; nodes stand behind their children."""
+    levels: list[int] = []
+    for left, right in children.tolist():
+        levels.append(0 if left < 0 else 1 + max(levels[left], levels[right]))
+    return levels[-1]
 
 
 def _gates(proto: onnx.ModelProto) -> Weights:
@@ -91,6 +111,12 @@ _WEIGHTS: Mapping[str, Callable[[onnx.ModelProto], Weights]] = {
     "stacked_lstm": _gates,
     "dilated_lstm": _side_by_side,
     "grid_rnn": _by_name(("wx", "ux", "bx", "wy", "uy", "by")),
+    "tree_lstm": lambda proto: {name: _named(proto)[name] for name in "wub"},
+    "recursive_autoencoder": lambda proto: {name: _named(proto)[name] for name in "wb"},
+}
+_TREE_LEAVES: Mapping[str, Callable[[np.ndarray], tuple[int, ...]]] = {
+    "tree_lstm": lambda w: (w.shape[0], w.shape[1] // 3),
+    "recursive_autoencoder": lambda w: (w.shape[1],),
 }
 _LEAVES: Mapping[str, Callable[..., tuple[int, ...]]] = {
     "stacked_lstm": lambda x: x[-1:],

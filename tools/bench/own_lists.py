@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 import tilewright.fractal as ft
 from bench.environment import ROOT
@@ -36,3 +39,13 @@ def function(program: ListProgram) -> ft.Function:
     closure.__annotations__ = {name: whole.parameters[name] for name in program.inputs}
     closure.__name__ = program.name
     return ft.function(closure)
+
+
+def arguments(program: ListProgram, arrays: Mapping[str, np.ndarray]) -> list[Any]:
+    """What the function takes: arrays, and trees whose leaves they are."""
+    return [_tree(array, program.trees[name]) if name in program.trees else array for name, array in arrays.items()]
+
+
+def _tree(leaves: np.ndarray, children: np.ndarray) -> ft.Tree:
+    inner = np.zeros((len(children) - len(leaves), *leaves.shape[1:]), leaves.dtype)
+    return ft.Tree.from_arrays(np.concatenate([leaves, inner]), children)

@@ -141,6 +141,34 @@ def _attend(q: Leaf, k: Leaf, v: Leaf) -> Leaf:
     return torch.softmax(q @ k.T, dim=-1) @ v
 
 
+def tree_lstm(tree: Any, w: Leaf, u: Leaf, b: Leaf) -> tuple[Leaf, Leaf]:
+    """A leaf, or (left, right); gates i, o, u, then both forget gates."""
+    if not isinstance(tree, tuple):
+        i, o, new = torch.chunk(tree @ w + b[:, : w.shape[1]], 3, dim=1)
+        c = torch.sigmoid(i) * torch.tanh(new)
+        return torch.sigmoid(o) * torch.tanh(c), c
+    (hl, cl), (hr, cr) = (tree_lstm(part, w, u, b) for part in tree)
+    i, o, new, fl, fr = torch.chunk(torch.cat([hl, hr], dim=1) @ u + b, 5, dim=1)
+    c = torch.sigmoid(i) * torch.tanh(new) + torch.sigmoid(fl) * cl + torch.sigmoid(fr) * cr
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def recursive_autoencoder(tree: Any, w: Leaf, b: Leaf) -> Leaf:
+    """A leaf, or (left, right): a layer joins two vectors."""
+    if not isinstance(tree, tuple):
+        return tree
+    left, right = (recursive_autoencoder(part, w, b) for part in tree)
+    return torch.tanh(torch.cat([left, right], dim=1) @ w + b)
+
+
+def tree_of(leaves: Leaf, children: list[list[int]]) -> Any:
+    """Nested pairs of leaves; nodes stand behind their children, the root is the last one."""
+    nodes: list[Any] = [leaf.contiguous() for leaf in leaves]
+    for left, right in children[len(leaves) :]:
+        nodes.append((nodes[left], nodes[right]))
+    return nodes[-1]
+
+
 def nested(x: Leaf, depth: int) -> Any:
     """A tensor whose first axes are levels as nested lists of its leaves."""
     return [nested(part, depth - 1) for part in x] if depth else x.contiguous()
@@ -152,5 +180,9 @@ def stacked(value: Any) -> Leaf:
 
 
 PROGRAMS = {
-    program.__name__: program for program in (stacked_lstm, dilated_lstm, grid_rnn, b2b_gemm, attention, bigbird)
+    program.__name__: program
+    for program in (
+        *(stacked_lstm, dilated_lstm, grid_rnn, b2b_gemm, attention, bigbird),
+        *(tree_lstm, recursive_autoencoder),
+    )
 }

@@ -69,10 +69,13 @@ class Tilewright(Peer):
         """Compile (or take from the cache) and allocate the outputs once."""
         asked = (precision, self.accuracy, inputs, self.target, self.cover, self.program, self.without)
         self._model = compiled(model, threads, *asked)
+        self._arguments = list(inputs.values())
+        if self.program:  # a tree is given as one, and becomes arrays in each run
+            self._arguments = own_lists.arguments(list_programs.read(model, self.program), inputs)
         self._allocate(inputs)
 
     def _allocate(self, inputs: Mapping[str, np.ndarray]) -> None:
-        self._inputs = list(inputs.values())
+        self._inputs = self._arguments
         self._outputs = list(self._model(*self._inputs))
 
     def run(self) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from bench import list_programs
 from bench.peers import Peer
-from bench.torch_lists import PROGRAMS, nested, stacked
+from bench.torch_lists import PROGRAMS, nested, stacked, tree_of
 
 
 class TorchLists(Peer):
@@ -30,8 +30,11 @@ class TorchLists(Peer):
         torch.set_num_threads(threads)
         program = list_programs.read(model, self.program)
         self._call = PROGRAMS[self.program]
-        arrays = [*inputs.values(), *program.weights.values()]
-        self._lists = [nested(torch.from_numpy(array), array.ndim - list_programs.LEAF_RANK) for array in arrays]
+        arrays = {**inputs, **program.weights}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        trees = {name: tree_of(tensors[name], children.tolist()) for name, children in program.trees.items()}
+        lists = {name: nested(x, x.ndim - list_programs.LEAF_RANK) for name, x in tensors.items() if name not in trees}
+        self._lists = [{**lists, **trees}[name] for name in arrays]
         self.run()
 
     def run(self) -> None:

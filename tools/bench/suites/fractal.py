@@ -8,6 +8,9 @@ Python loops. The others run the model of `models.lists`: recurrent layers as LS
 every 2^t-th element), the grid as one step for each diagonal, attention as one operator, and products of whole
 matrices. The programs are those of FractalTensor (SOSP 2024). The dilated LSTM has 64 steps, not 50: the largest
 distance must divide them. A batch of 32 stands where a run on lists takes less than two seconds.
+
+The two on trees have a random binary tree of 64 words, and a complete one (the recursive autoencoder of Cocktailer,
+OSDI 2023). Their models know the tree beforehand (`models.trees`); ours and `torch_lists` learn of it in each run.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from models.lists import INPUTS
 
 _PEERS = ("torch_lists", "torch", "onnxruntime", "openvino")  # and Inductor, where the model is not all LSTM operators
 _OVER_LISTS = 2.0  # ours takes at most half of the time of lists in eager PyTorch
+_OVER_TREES = 5.0  # and a fifth of recursion over trees
 _LIBRARY = ("stacked_lstm", "b2b_gemm", "attention")  # PyTorch has an operator for them
 
 
@@ -69,6 +73,18 @@ def _batches(program: str, about: str, most: int = 32, **sizes: int) -> tuple[Ca
     return tuple(list_case(program, about, batch=batch, **sizes) for batch in (1, 32) if batch <= most)
 
 
+def _tree(program: str, about: str, **sizes: int) -> Case:
+    """At least five times as fast as recursion in eager PyTorch; a tree is new to each run of ours."""
+    return Case(
+        f"{program}_{about}",
+        f"list_{program}",
+        sizes,
+        peers=_PEERS,
+        program=program,
+        gains={"torch_lists": _OVER_TREES},
+    )
+
+
 SUITE = Suite(
     "fractal",
     "programs on nested lists beside lists in eager PyTorch and the best form that libraries have",
@@ -81,5 +97,7 @@ SUITE = Suite(
         *_batches("attention", "s512", heads=8, sequence=512, depth=128, block=64),
         *_batches("attention", "s1024", heads=8, sequence=1024, depth=128, block=64, most=1),
         *_batches("bigbird", "s1024", sequence=1024, block=64, hidden=512),
+        _tree("tree_lstm", "n127", words=300, hidden=150, leaves=64),
+        _tree("recursive_autoencoder", "d7", hidden=512, leaves=64),
     ),
 )

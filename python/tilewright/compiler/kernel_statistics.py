@@ -116,11 +116,11 @@ def _group(group: Any) -> dict[str, Any]:
         "results": [str(result.type) for result in group.operation.results],
         "ops": [_member(op, group) for op in inner],
         "gathers": any(_name(op) == "tensor.extract" for op in members),
-        "flops": sum(_generic_flops(op) for op in inner if _name(op) == "linalg.generic"),
+        "flops": sum(generic_operations(op) for op in inner if _name(op) == "linalg.generic"),
     }
 
 
-def _generic_flops(op: Any) -> int:
+def generic_operations(op: Any) -> int:
     """Return the float operations of a loop nest: those of the body, times the sizes of all loops."""
     body = [child for child in _walk(op) if _name(child).startswith(("arith.", "math."))]
     floats = [child for child in body if child.operation.operands and _is_float(child.operation.operands[0].type)]

@@ -29,8 +29,8 @@ def held_plans(
 ) -> dict[str, dict[str, Any]]:
     """A prediction for each kernel that launches others, in the fields of `tile.prediction`.
 
-    Steps cost what their launches would, less the launch. A kernel is left out where a step has no prediction, and all
-    are where the trips of a loop are not known: their sum would be too small, nobody knows by how much.
+    Steps cost what their launches would, less the launch. Nothing is said where the trips of a loop are not known: the
+    sum would be too small, nobody knows by how much.
 
     Args:
         found: what a call runs, in phase `schedule`.
@@ -43,16 +43,24 @@ def held_plans(
     held: dict[str, dict[str, Any]] = {}
     for holder in (piece for piece in found.pieces if piece.holds and piece.times):
         steps = [piece for piece in found.pieces if piece.within == holder.name]
-        if all(step.name in plans for step in steps):
-            held[holder.name] = _sum(holder, steps, plans, meetings.get(holder.name, 0), device)
+        held[holder.name] = _sum(holder, steps, plans, meetings.get(holder.name, 0), device)
     return held
+
+
+def plan_of(piece: Piece, plans: Mapping[str, Mapping[str, Any]], device: Device) -> Mapping[str, Any]:
+    """The prediction of a kernel; what is not planned, copies, moves its bytes at the bandwidth of memory."""
+    if piece.name in plans:
+        return plans[piece.name]
+    moved = piece.read + piece.written
+    moving, launch = (round(s * 1e9) for s in (moved / device.memory.bandwidth, device.rate("launch")))
+    return {"ns": launch + moving, "launch_ns": launch, "memory_bytes": moved, "roofline_ns": moving}
 
 
 def _sum(
     holder: Piece, steps: Sequence[Piece], plans: Mapping[str, Mapping[str, Any]], meetings: int, device: Device
 ) -> dict[str, Any]:
     def total(name: str) -> int:
-        return sum(int(plans[step.name].get(name, 0)) * step.times for step in steps) // holder.times
+        return sum(int(plan_of(step, plans, device).get(name, 0)) * step.times for step in steps) // holder.times
 
     parts = {
         "steps": total("ns") - total("launch_ns"),

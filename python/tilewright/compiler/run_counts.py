@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tilewright.compiler.kernel_statistics import location_of
+from tilewright.compiler.kernel_statistics import generic_operations, location_of
 from tilewright.compiler.kernel_traffic import touched_bytes
 from tilewright.compiler.run_bytes import FREE, VIEWS, bytes_of, bytes_read, is_list, is_open, lengths_of, nested
 from tilewright.ir import decisions
@@ -47,6 +47,7 @@ class Piece:
         within: the kernel whose launches it is a step of; empty: it is a launch itself.
         read, written: bytes, each time.
         holds: other pieces are its steps.
+        operations: of floats, each time; counted where they are asked for.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Piece:
     read: int
     written: int
     holds: bool = False
+    operations: int = 0
 
 
 @dataclass
@@ -110,20 +112,21 @@ def counts(module: ir.Module) -> dict[str, Any] | None:
     return None if found is None else found.as_dict()
 
 
-def count(module: ir.Module) -> Counts | None:
-    """Count a module's @main; None where it has none."""
+def count(module: ir.Module, operations: bool = False) -> Counts | None:
+    """Count a module's @main, with the operations of its loop nests if asked; None where it has none."""
     bodies = {symbol_of(op): op.operation for op in module.body.operations}
     main = bodies.get("main")
     if main is None or not main.regions or not len(main.regions[0].blocks):
         return None
-    counter = _Counter(bodies)
+    counter = _Counter(bodies, operations)
     counter.block(main.regions[0].blocks[0], 1, within="")
     return counter.counts
 
 
 class _Counter:
-    def __init__(self, bodies: dict[str, ir.Operation]) -> None:
+    def __init__(self, bodies: dict[str, ir.Operation], operations: bool) -> None:
         self._bodies = bodies
+        self._operations = operations
         self._moved: dict[Any, tuple[int, int]] = {}
         self.counts = Counts()
 
@@ -156,7 +159,8 @@ class _Counter:
         read, written = bytes_read(op), sum(map(bytes_of, op.results))
         if op.name == "memref.copy":
             read, written = (bytes_of(value) for value in op.operands)
-        self.counts.pieces.append(Piece(_name(op), times, within, read, written))
+        work = generic_operations(op) if self._operations and op.name == "linalg.generic" else 0
+        self.counts.pieces.append(Piece(_name(op), times, within, read, written, operations=work))
 
     # Loops ------------------------------------------------------------------------------------------------------------
 

@@ -74,3 +74,38 @@ def test_what_torch_cannot_export() -> None:
 
     with pytest.raises(tw.UnsupportedError, match="torch cannot export Branch"):
         tw.compile(Branch().eval(), example_inputs=(torch.randn(3),))
+
+
+class Steps(torch.nn.Module):
+    """A loop over time that a user wrote."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = torch.nn.LSTMCell(5, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = c = x.new_zeros(x.shape[1], 6)
+        found = []
+        for row in x:
+            h, c = self.cell(row, (h, c))
+            found.append(h)
+        return torch.stack(found)
+
+
+@pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN, Steps])
+def test_recurrences(kind: type[torch.nn.Module]) -> None:
+    """LSTM and GRU enter as loops; what Python ran, and RNN, is unrolled by the exporter, and a remark says so."""
+    torch.manual_seed(0)
+    loops = kind in (torch.nn.LSTM, torch.nn.GRU)
+    module = (Steps() if kind is Steps else kind(5, 6)).eval()
+    x = torch.randn(9, 2, 5)
+    compiled = tw.compile(module, example_inputs=(x,), threads=1)
+    with torch.no_grad():
+        expected = module(x)
+    expected = expected[0] if isinstance(expected, tuple) else expected
+    torch.testing.assert_close(compiled(x)[0], expected, rtol=1e-3, atol=1e-4)
+    imported = next(phase for phase in compiled.report_data()["phases"] if phase["name"] == "import")
+    told = [r["message"] for r in compiled.report_data()["remarks"] if "unrolled before it came here" in r["message"]]
+    assert ("scf.for" in imported["ir"]) == loops
+    steps = 8 if kind is torch.nn.RNN else 9  # the exporter folds the first one, of a state of zeros
+    assert [message.startswith(f"a loop of {steps} steps") for message in told] == [True] * (not loops)

@@ -27,6 +27,7 @@ from tilewright.frontend.onnx.registry import NEWEST_OPSET
 from tilewright.frontend.onnx.scope import Observer, Scope, Session, failure
 from tilewright.frontend.onnx.sequences import Absent, TensorList
 from tilewright.frontend.onnx.signature import Input, Shapes, graph_inputs
+from tilewright.frontend.onnx.unrolled import unrolled
 from tilewright.ir import decisions
 from tilewright.mlir import ir
 
@@ -119,7 +120,8 @@ class _Importer:
             if any(isinstance(n, Symbol) for n in s.shape)
         }
         b = self.builder
-        return ImportedModel(self.module, b.weights, given, outputs, b.remarks, b.symbols.ranges, dims)
+        remarks = unrolled(self.graph) | b.remarks
+        return ImportedModel(self.module, b.weights, given, outputs, remarks, b.symbols.ranges, dims)
 
     def _verify(self) -> None:
         """The first node that became invalid IR is either one that ONNX does not allow, or a bug."""

@@ -39,7 +39,7 @@ def harm(fault, inputs, right):
         results = run(fault.program, inputs)
     except UserError as error:
         return "stops", str(error)
-    except ValueError:
+    except (ValueError, IndexError):
         return "stops", ""  # NumPy, not the simulator, found it
     if any(not np.array_equal(results[name], right[name]) for name in right):
         return "numbers", ""

@@ -230,6 +230,10 @@ LogicalResult ComputeOp::verifySymbolUses(SymbolTableCollection &) {
   Operation *last = body.empty() ? nullptr : &body.back();
   if (!isa_and_present<YieldOp>(last)) // compute_c3
     return emitOpError("must end in coremesh.yield");
+  for (Operation &op : body.without_terminator())
+    if (!isMemoryEffectFree(&op)) // compute_c6
+      return op.emitOpError("has an effect besides its results: a kernel of "
+                            "coremesh.compute computes with tensors alone");
   // compute_c5
   llvm::DenseSet<std::pair<Attribute, Attribute>> written;
   for (auto [buffer, index] : llvm::zip(getWrites(), getWriteIndices()))

@@ -36,6 +36,8 @@ def CoreMesh_ComputeOp : CoreMesh_InstructionOp<"compute", [
       yielded value per slot that is written, of the buffer's type.
     - `compute_c4`: constraints and expressions are of y, x and the loops around.
     - `compute_c5`: there is a slot to write, and none is written twice.
+    - `compute_c6`: ops of the body have no effect but their results: a kernel is a
+      function of what it reads.
 
     Example:
 

@@ -135,6 +135,21 @@ func.func @compute_c5_twice() {
 
 // -----
 
+func.func @compute_c6() {
+  coremesh.program "p" grid(1, 1) () : () -> () {
+    coremesh.buffer @A : tensor<4xf32>
+    coremesh.compute "c" (%x = @A : tensor<4xf32>) to (@A) {
+      // expected-error@+1 {{has an effect besides its results: a kernel of coremesh.compute computes with tensors}}
+      %m = memref.alloc() : memref<4xf32>
+      coremesh.yield %x : tensor<4xf32>
+    }
+    coremesh.yield
+  }
+  return
+}
+
+// -----
+
 func.func @send_c1() {
   coremesh.program "p" grid(1, 1) () : () -> () {
     coremesh.buffer @A : tensor<4xf32>

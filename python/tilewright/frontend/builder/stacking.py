@@ -144,6 +144,14 @@ def pick(b: Builder, x: Tensor, axis: int, at: int | Scalar) -> Tensor:
     return Tensor(x.dtype, rest, value, tuple(range(len(rest))))
 
 
+def replaced(b: Builder, x: Tensor, part: Tensor, axis: int, at: int | Scalar) -> Tensor:
+    """`x` with another x[..., at, ...]; both are arrays, `part` has no such dimension, and elements."""
+    sizes = [1 if d == axis else n for d, n in enumerate(x.shape)]
+    operands = [part.data, x.data, *([] if isinstance(at, int) else [b.idx(at).value]), *values(sizes)]
+    attributes = _slice(at, axis, x.rank, sizes, [1, 1])
+    return Tensor(x.dtype, x.shape, b.op("tensor.insert_slice", operands, x.data.type, attributes), x.dims)
+
+
 def _slice(first: int | Scalar, axis: int, rank: int, sizes: Sequence[Size], leading: list[int]) -> dict:
     offset = first if isinstance(first, int) else ir.ShapedType.get_dynamic_size()
     counts = [int(not isinstance(first, int)), len(values(sizes)), 0]

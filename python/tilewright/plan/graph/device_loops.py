@@ -14,14 +14,12 @@ from tilewright.ir.constants import integer_constant
 from tilewright.ir.units import kernel_of, symbol_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
+from tilewright.plan.graph.side_by_side import VIEWS, tasks_at_a_time
 
 #: What holds launches.
 CONTROL = frozenset(("scf.for", "scf.while", "scf.if"))
-_VIEWS = frozenset(
-    f"memref.{name}" for name in "view subview cast reinterpret_cast expand_shape collapse_shape".split()
-)
 _ENDS = frozenset(("scf.yield", "scf.condition"))
-_IN_KERNELS = CONTROL | _VIEWS | _ENDS | {f"memref.{name}" for name in "load store copy dim get_global".split()}
+_IN_KERNELS = CONTROL | VIEWS | _ENDS | {f"memref.{name}" for name in "load store copy dim get_global".split()}
 #: What a kernel does, and what stands for it where it is decided about.
 _MARKED = CONTROL | {"tile.launch", "memref.load", "memref.copy"}
 #: Buffers that are no part of others.
@@ -44,14 +42,30 @@ class Found:
     reasons: dict[ir.Operation, str]
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a kernel that runs others may cost.
+
+    Attributes:
+        longest: seconds of a launch up to which nobody asks how many blocks it would rather have.
+        launch: seconds of one.
+        units: multiprocessors.
+    """
+
+    longest: float
+    launch: float
+    units: int
+
+
 class Kernels:
     """The kernels of a module, and which of them blocks can run that stay."""
 
-    def __init__(self, module: ir.Operation) -> None:
+    def __init__(self, module: ir.Operation, units: int) -> None:
+        self._units = units
         top = [op.operation for op in module.regions[0].blocks[0].operations]
         self._kernels = {symbol_of(op): op for op in top if op.name == "tile.kernel"}
 
-    def obstacle(self, launch: ir.Operation, longest: float) -> str:
+    def obstacle(self, launch: ir.Operation, limits: Limits) -> str:
         """Why a launch is none for blocks that stay; "" where it is one."""
         name = kernel_of(launch)
         kernel = self._kernels.get(name)
@@ -63,31 +77,63 @@ class Kernels:
             return f"kernel {name} has warps that only load (TMA), with barriers that are set up once for a launch"
         if any(op.name.startswith("tile.semaphore") for op in _walk(kernel)):
             return f"tasks of kernel {name} wait for each other"
-        seconds = int(prediction_of(kernel).get("ns", 0)) * 1e-9  # pyright: ignore[reportArgumentType]
-        if seconds > longest:
-            return f"kernel {name} takes {seconds * 1e6:.0f} us, beside which a launch is short"
-        return ""
+        return self._loses(launch, kernel, limits)
 
-    def blocks(self, launches: Sequence[ir.Operation], units: int) -> int:
+    def _loses(self, launch: ir.Operation, kernel: ir.Operation, limits: Limits) -> str:
+        """Why a kernel that takes long had better have blocks of its own; "" where as many are held anyway.
+
+        Blocks that stay are held with the most registers, of which a kernel may want fewer. What is missing of its own
+        blocks is taken for time that is lost.
+        """
+        prediction = prediction_of(kernel)
+        nanoseconds, occupancy = (int(str(prediction.get(name, 0))) for name in ("ns", "occupancy"))
+        tasks, seconds = _tasks(launch), nanoseconds * 1e-9
+        if seconds <= limits.longest:
+            return ""
+        what = f"kernel {kernel_of(launch)} takes {seconds * 1e6:.0f} us"
+        if tasks is None or not occupancy:
+            return f"{what}, beside which a launch is short"
+        own = min(tasks, occupancy * self._units)
+        held = min(own, self._held(kernel))
+        lost = seconds * (own / held - 1)
+        if lost <= limits.launch:
+            return ""
+        return (
+            f"{what}, and up to {lost * 1e6:.0f} us more with the {held} blocks that are surely held, of {own} that it "
+            f"has alone; a launch takes {limits.launch * 1e6:.1f} us"
+        )
+
+    def _held(self, *kernels: ir.Operation) -> int:
+        return self._units * max(1, _REGISTERS // (256 * max(map(_threads, kernels))))
+
+    def blocks(self, ops: Sequence[ir.Operation]) -> int:
         """Blocks that a GPU surely holds at a time, if there are tasks for them.
 
-        Where the number of tasks is not known, there is one block on each multiprocessor.
+        Where the number of tasks is not known, there is one block on each multiprocessor. Launches beside each other
+        have their tasks at the same time.
+
+        Args:
+            ops: that become one kernel.
         """
-        kernels = [self._kernels[kernel_of(launch)] for launch in launches]
-        held = units * max(1, _REGISTERS // (256 * max(map(_threads, kernels))))
-        return max(1, min(held, max(units if tasks is None else tasks for tasks in map(_tasks, launches))))
+        kernels = [self._kernels[kernel_of(launch)] for op in ops for launch in launches_in(op)]
+
+        def tasks(launch: ir.Operation) -> int:
+            known = _tasks(launch)
+            return self._units if known is None else known
+
+        return max(1, min(self._held(*kernels), max(tasks_at_a_time(ops, tasks))))
 
 
-def find_stretches(block: ir.Block, kernels: Kernels, longest: float) -> Found:
+def find_stretches(block: ir.Block, kernels: Kernels, limits: Limits) -> Found:
     """Return what may become kernels of a block of the host function.
 
     Args:
         block: of the host function.
         kernels: of the module.
-        longest: seconds of a kernel above which the launch does not matter.
+        limits: of what one may cost.
     """
     ops = [op.operation for op in block.operations]
-    reasons = {op: reason for op in ops if (reason := _obstacle(op, kernels, longest))}
+    reasons = {op: reason for op in ops if (reason := _obstacle(op, kernels, limits))}
     while True:
         stretches = [s for s in _split(ops, reasons) if any(_has_launch(op) for op in s.marked)]
         wrong = {op: reason for s in stretches for op in s.marked if (reason := _ties(op, s))}
@@ -130,12 +176,12 @@ def _is_number(op: ir.Operation) -> bool:
     return op.name.startswith(("arith.", "affine.")) and not op.regions
 
 
-def _obstacle(op: ir.Operation, kernels: Kernels, longest: float) -> str:
+def _obstacle(op: ir.Operation, kernels: Kernels, limits: Limits) -> str:
     """Why an operation of the host function, with all in it, is none for a kernel; "" where it is one."""
     for inner in _walk(op):
         name = inner.name
         if name == "tile.launch":
-            reason = kernels.obstacle(inner, longest)
+            reason = kernels.obstacle(inner, limits)
             if reason:
                 return reason
         elif name == "memref.alloc":
@@ -164,7 +210,7 @@ def _is_carried(op: ir.Operation) -> bool:
         user = use.owner.operation
         if user.name == "scf.condition" or (user.name == "scf.yield" and _parent(user).name != "scf.if"):
             return True
-        if user.name == "scf.yield" or user.name in _VIEWS:
+        if user.name == "scf.yield" or user.name in VIEWS:
             if _is_carried(_parent(user) if user.name == "scf.yield" else user):
                 return True
     return False
@@ -213,7 +259,7 @@ def _is_known(value: ir.Value, inside: ir.Operation, marked: set[ir.Operation]) 
             parent = owner.owner.operation
             return parent.name == "func.func" or _is_within(parent, inside) or _outermost(parent, marked) is not None
         made = owner.operation
-        if made.name not in _VIEWS:
+        if made.name not in VIEWS:
             return made.name in _WHOLE or _outermost(made, marked) is not None or _is_within(made, inside)
         value = made.operands[0]
 
@@ -238,11 +284,11 @@ def _stays(user: ir.Operation, marked: set[ir.Operation], maker: ir.Operation) -
     """Whether who uses a number or a buffer is in the kernel, as are those who use what it makes of it."""
     if _outermost(user, marked) is not None:
         return True
-    if not (_is_number(user) or user.name in _VIEWS or user.name == "memref.dim"):
+    if not (_is_number(user) or user.name in VIEWS or user.name == "memref.dim"):
         return False
     return all(_stays(use.owner.operation, marked, maker) for result in user.results for use in result.uses)
 
 
 def _is_repeated(op: ir.Operation) -> bool:
     """Whether the host can find out again, without the launches, which buffers a loop gives."""
-    return op.name in ("scf.for", "scf.yield", "tile.launch") or op.name in _VIEWS or _is_number(op)
+    return op.name in ("scf.for", "scf.yield", "tile.launch") or op.name in VIEWS or _is_number(op)

@@ -44,6 +44,7 @@ class Graph:
         self.maker: dict[ir.Value, LinalgOp] = {op.result: op for op in ops}
         self.next_number = first_number
         self._sources: dict[ir.Value, int] = {}
+        self.block = ops[0].op.operation.block if ops else None
         self.multiplied = self._find_multiplied()
 
     def build(self) -> None:
@@ -90,14 +91,16 @@ class Graph:
         """Bit set of the tasks that make `value`, directly or through views, slices and loops."""
         if (maker := self.maker.get(value)) is not None:
             return 1 << self.nest_of[maker].task.number if maker in self.nest_of else 0
-        known = self._sources.get(value)
+        if isinstance(value, ir.BlockArgument) or value.owner.operation.block != self.block:
+            return 0  # made before this block began
+        owner = value.owner
+        key = owner.results[0]  # all results of a loop come from one body, which may be long
+        known = self._sources.get(key)
         if known is None:
             known = 0
-            if not isinstance(value, ir.BlockArgument):
-                owner = value.owner
-                for operand in [*owner.operands, *captured(owner)]:
-                    known |= self.sources(operand)
-            self._sources[value] = known
+            for operand in [*owner.operands, *captured(owner)]:
+                known |= self.sources(operand)
+            self._sources[key] = known
         return known
 
     def _read_tasks(self, op: LinalgOp) -> list[Task]:

@@ -17,7 +17,7 @@ from tilewright.ir.structure import EXPECTED
 from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register, remark
-from tilewright.plan.graph.device_loops import CONTROL, Kernels, Stretch, find_stretches, launches_in
+from tilewright.plan.graph.device_loops import CONTROL, Kernels, Limits, Stretch, find_stretches, launches_in
 
 
 @register
@@ -27,9 +27,10 @@ class PlanLoops(Pass):
 
     The blocks of the kernel meet behind each launch. A launch takes microseconds, a step of a recurrent network hardly
     more; and a branch that numbers on the device decide makes the host wait for it. `tile.blocks`, on all that becomes
-    one kernel, says how many blocks run it: as many as a GPU surely holds at a time, and no more than there are tasks.
-    Launches beside a loop are part of its kernel, where they are short. What is long stays with the host, whose
-    launches have as many blocks as there are tasks; a remark says so, and what else keeps a loop there.
+    one kernel, says how many blocks run it: as many as a GPU surely holds at a time, and no more than there are tasks
+    at a time. Launches beside a loop are part of its kernel, long ones where it holds about as many blocks as they
+    would have alone. What would lose more than a launch takes stays with the host; a remark says so, with both times,
+    and what else keeps a loop there.
 
     Before:
     ```mlir
@@ -62,15 +63,16 @@ class PlanLoops(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Decide about each stretch of the host function that a kernel could be."""
-        kernels = Kernels(op)
+        kernels = Kernels(op, self.units)
         for function in op.regions[0].blocks[0].operations:
             if function.operation.name == "func.func":
                 self._visit(function.operation, kernels)
 
     def _visit(self, op: ir.Operation, kernels: Kernels) -> None:
+        limits = Limits(_rate(op, "loop.longest"), _rate(op, "launch"), self.units)
         for region in op.regions:
             for block in region.blocks:
-                found = find_stretches(block, kernels, _rate(op, "loop.longest"))
+                found = find_stretches(block, kernels, limits)
                 taken = {each for stretch in found.stretches if self._take(stretch, kernels) for each in stretch.marked}
                 for inner in (child.operation for child in block.operations):
                     if inner.name in CONTROL and inner not in taken:
@@ -87,7 +89,7 @@ class PlanLoops(Pass):
         saved = _rate(root, "launch") - _rate(root, "grid.barrier")
         if sum(map(_starts, stretch.marked)) < 2 or saved <= 0:
             return False
-        blocks = kernels.blocks([launch for op in stretch.marked for launch in launches_in(op)], self.units)
+        blocks = kernels.blocks(stretch.marked)
         for op in stretch.marked:
             decisions.BLOCKS.set(op, blocks)
         return True

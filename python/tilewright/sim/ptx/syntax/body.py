@@ -235,12 +235,13 @@ class BodyParser:
             return False
         if len(self.callers) == _DEEPEST:
             raise self.scan.error(f"calls of '{name}' are nested more than {_DEEPEST} times", start)
-        values = args[1].items if len(args) == 2 and isinstance(args[1], Vector) else ()
-        if len(values) != len(function.parameters) or not all(isinstance(value, Symbol) for value in values):
+        given = args[1].items if len(args) == 2 and isinstance(args[1], Vector) else ()
+        values = [value.name for value in given if isinstance(value, Symbol)]
+        if len(values) != len(function.parameters):
             raise self.scan.error(f"'{name}' has {len(function.parameters)} parameters, the call others", start)
         inner = BodyParser(self.scan, self.kernel, self.files)
         inner.callers = (*self.callers, name)
-        inner.passed = dict(zip(function.parameters, (value.name for value in values), strict=True))  # type: ignore[union-attr]
+        inner.passed = dict(zip(function.parameters, values, strict=True))
         back, self.scan.position = self.scan.position, function.start
         inner.parse()
         self.scan.position = back

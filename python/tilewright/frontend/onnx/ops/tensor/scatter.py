@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tilewright.frontend.builder.dims import Size, has_zero
 from tilewright.frontend.builder.dtypes import is_bool
 from tilewright.frontend.builder.scalars import BOOL, INDEX, Scalar
 from tilewright.frontend.builder.tensor import Tensor
+from tilewright.frontend.onnx.ops.tensor.one_place import fills_slice, one_number, write_slice
 from tilewright.frontend.onnx.ops.tensor.scattering import by_axis, by_rows, can_search
 from tilewright.frontend.onnx.registry import Builder, Node, op
 
@@ -99,6 +101,8 @@ def scatter_elements(b: Builder, node: Node, data: Tensor, indices: Tensor, upda
     agree(b, node, "updates", updates.shape, indices.shape)
     _within(b, node, indices, data, axis)
     combine = _combine(b, node, data.dtype)
+    if fills_slice(data, indices.shape, axis) and (index := one_number(b, indices)) is not None:
+        return write_slice(b, data, *wrapped(b, index, data.shape[axis]), updates.squeeze([axis]), axis, combine)
     if b.many_threads and can_search(data, indices, axis, axis + 1):
         return by_axis(b, data, indices, updates, axis, node.attr("reduction", "none"))
     indices = b.array(indices)
@@ -127,6 +131,9 @@ def scatter_nd(b: Builder, node: Node, data: Tensor, indices: Tensor, updates: T
         node.wrong(f"updates has {updates.rank} dimensions, not {outer + data.rank - depth}")
     agree(b, node, "updates", updates.shape, (*indices.shape[:-1], *data.shape[depth:]))
     combine = _combine(b, node, data.dtype)
+    if depth == 1 and fills_slice(data, [prod(indices.shape), *data.shape[1:]], 0):
+        index, row = b.item(b.reshape(indices, [1])), b.reshape(updates, data.shape[1:])
+        return write_slice(b, data, *wrapped(b, index, data.shape[0]), row, 0, combine)
     if b.many_threads and can_search(data, indices, 0, depth):
         return by_rows(b, data, indices, updates, node.attr("reduction", "none"))
     indices = b.array(indices)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support import check_numbers, compare, feeds, interpret, node_model
 
+from models._graph import Graph
 from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 from tilewright.reference.errors import InterpreterError
@@ -44,6 +45,50 @@ def test_scatter_elements_reduces_duplicates(reduction):
 def test_scatter_nd(reduction, depth):
     indices = np.array([[0, 1], [2, 2], [3, 0]])[:, :depth]
     run("ScatterND", random(4, 3, 2), indices, random(3, *(4, 3, 2)[depth:]), reduction=reduction, opset=18)
+
+
+def at_one_place(shape, axis, **attributes):
+    """A model that scatters to a place along `axis` that a run brings, broadcast to all elements of a slice."""
+    g = Graph("place", 18)
+    slice_ = [1 if d == axis % len(shape) else n for d, n in enumerate(shape)]
+    x, updates = g.input("x", np.float32, shape), g.input("updates", np.float32, slice_)
+    place = g.input("place", np.int64, [1])
+    places = g.op("Expand", g.op("Reshape", place, g.const([1] * len(shape))), g.const(slice_))
+    g.output(g.op("ScatterElements", x, places, updates, axis=axis, **attributes), "y", np.float32, shape)
+    return g.model()
+
+
+@pytest.mark.parametrize("shape", [[3, 5, 2], [1, 4, 1], [7, 1, 1]])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_one_place_is_a_slice(shape, axis):
+    """No element is searched for: a slice is written. Places may count from the end; wrong ones stop the run."""
+    model = at_one_place(shape, axis)
+    assert "tensor.insert_slice" in str(import_onnx(model, many_threads=True).module)
+    updates = random(*(1 if d == axis % 3 else n for d, n in enumerate(shape)))
+    for place in (0, shape[axis] - 1, -shape[axis]):
+        check_numbers(model, {"x": random(*shape), "updates": updates, "place": np.array([place])})
+    for place in (shape[axis], -shape[axis] - 1):
+        with pytest.raises(InterpreterError, match="an index lies outside of the data"):
+            interpret(import_onnx(model), {"x": random(*shape), "updates": updates, "place": np.array([place])})
+
+
+@pytest.mark.parametrize("reduction", ["add", "mul", "min", "max"])
+def test_one_place_is_reduced(reduction):
+    model = at_one_place([3, 5, 2], 1, reduction=reduction)
+    check_numbers(model, {"x": random(3, 5, 2), "updates": random(3, 1, 2), "place": np.array([-2])})
+
+
+@pytest.mark.parametrize("many_threads", [False, True])
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_one_row(reduction, many_threads):
+    """ScatterND of one index is a slice, too."""
+    inputs = [random(4, 3, 2), np.array([[2]]), random(1, 3, 2)]
+    model = node_model("ScatterND", inputs, reduction=reduction, opset=18)
+    expected = inputs[0].copy()
+    expected[2] = inputs[2][0] + (expected[2] if reduction == "add" else 0)
+    imported = import_onnx(model, many_threads=many_threads)
+    assert "tensor.insert_slice" in str(imported.module)
+    compare(interpret(imported, feeds(model, inputs)), [expected], 1e-6, 0)
 
 
 def test_scatter_of_bool_is_logical():

@@ -153,6 +153,82 @@ static Value readAt(OpBuilder &b, Location loc, Lifter &l, Access &a,
   return arith::SelectOp::create(b, loc, inside, element, other);
 }
 
+/// What is inside of a modulo that `expr` never reaches, while the loops run
+/// from 0 to `last`: a sum of loops that stays between 0 and `length`. Null
+/// where there is none.
+static AffineExpr withoutModulo(AffineExpr expr, int64_t length,
+                                ArrayRef<std::optional<int64_t>> last) {
+  SmallVector<std::optional<int64_t>> first(last.size(), 0);
+  if (expr.getKind() == AffineExprKind::Mod)
+    expr = cast<AffineBinaryOpExpr>(expr).getLHS();
+  expr = simplifyAffineExpr(expr, last.size(), 0);
+  bool isSum = true;
+  expr.walk([&](AffineExpr part) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+    if (!binary || binary.getKind() == AffineExprKind::Add)
+      return;
+    auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    isSum &= binary.getKind() == AffineExprKind::Mul && factor &&
+             factor.getValue() >= 0;
+  });
+  if (!isSum)
+    return {};
+  std::optional<int64_t> low = getBoundForAffineExpr(expr, last.size(), 0,
+                                                     first, last, false),
+                         high = getBoundForAffineExpr(expr, last.size(), 0,
+                                                      first, last, true);
+  return low && high && *low >= 0 && *high < length ? expr : AffineExpr();
+}
+
+/// The map over the result's dimensions by which windows read their source, if
+/// each of them is inside: their elements lie where a sum of loops says, and
+/// those of a leaf side by side. None for any other access.
+static std::optional<AffineMap>
+mapInside(Access &a, ArrayRef<OpFoldResult> lengths, RankedTensorType leaf) {
+  if (!isa<WindowOp>(a.op) || leaf.getRank() == 0)
+    return std::nullopt;
+  MLIRContext *context = a.map.getContext();
+  int64_t levels = a.map.getNumDims(), shift = levels - a.map.getNumResults();
+  SmallVector<AffineExpr> symbols;
+  for (Value symbol : a.symbols) {
+    std::optional<int64_t> known = getConstantIntValue(symbol);
+    if (!known)
+      return std::nullopt;
+    symbols.push_back(getAffineConstantExpr(*known, context));
+  }
+  AffineMap map = a.map.replaceDimsAndSymbols({}, symbols, levels, 0);
+  SmallVector<std::optional<int64_t>> last;
+  for (OpFoldResult length : lengths.take_front(levels))
+    last.push_back(getConstantIntValue(length).value_or(0) - 1);
+  if (llvm::any_of(last, [](auto number) { return *number < 0; }))
+    return std::nullopt;
+  auto at = [&](Axis axis) {
+    return getAffineDimExpr(llvm::find(a.axes, axis) - a.axes.begin(), context);
+  };
+  SmallVector<AffineExpr> own = llvm::map_to_vector(
+      llvm::seq(levels), [&](int64_t level) { return at(levelAxis(level)); });
+  SmallVector<AffineExpr> read;
+  for (Axis axis : a.source.axes) {
+    if (!isLevel(axis) || levelOf(axis) >= a.map.getNumResults()) {
+      read.push_back(at(isLevel(axis) ? deeper(axis, shift) : axis));
+      continue;
+    }
+    int64_t level = levelOf(axis);
+    std::optional<int64_t> length =
+        getConstantIntValue(a.source.lengths[level]);
+    AffineExpr place = length
+                           ? withoutModulo(map.getResult(level), *length, last)
+                           : AffineExpr();
+    if (!place)
+      return std::nullopt;
+    read.push_back(place.replaceDims(own));
+  }
+  int64_t rank = a.axes.size() + leaf.getRank();
+  for (int64_t dim : llvm::seq<int64_t>(a.axes.size(), rank))
+    read.push_back(getAffineDimExpr(dim, context));
+  return AffineMap::get(rank, 0, read, context);
+}
+
 /// Axes of the result: leading levels where the source has its own, or else in
 /// front, and what the source has beside them.
 static SmallVector<Axis> axesOf(Lifter &l, Access &a) {
@@ -246,6 +322,13 @@ static LogicalResult liftByCopy(Lifter &l, AccessOpInterface op) {
   Lifted result = {{}, a.axes, *lengths};
   RankedTensorType leaf = leafOf(made.getType());
   Value into = l.empty(l.sizesOf(result, a.axes), leaf);
+  if (std::optional<AffineMap> map = mapInside(a, *lengths, leaf)) {
+    result.tensor = l.parallel(
+        a.source.tensor, *map, into,
+        [](OpBuilder &, Location, ValueRange read) { return read.front(); });
+    l.define(made, result);
+    return success();
+  }
   int64_t rank = cast<RankedTensorType>(into.getType()).getRank();
   result.tensor = l.parallel(
       {}, {}, into, [&](OpBuilder &inner, Location loc, ValueRange) -> Value {

@@ -4,9 +4,12 @@
 !lists = !fractal.array<[2, 6] of tensor<4x8xf32>>
 
 // A window that only a slice reads: its part is copied, the level after that of the map around it.
+// None of its windows goes round: places are sums of loops.
+// CHECK: #[[$AT:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 + d2, d3, d4)>
 // CHECK-LABEL: func.func @part_of_windows(
 // CHECK-NOT: tensor<2x6x3
-// CHECK: %[[W:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<2x3x3x4x8xf32>)
+// CHECK: %[[W:.*]] = linalg.generic {indexing_maps = [#[[$AT]], #{{.*}}],
+// CHECK-SAME: ins(%arg0 : tensor<2x6x4x8xf32>) outs(%{{.*}} : tensor<2x3x3x4x8xf32>)
 // CHECK-NOT: tensor.extract_slice
 // CHECK: return %[[W]]
 func.func @part_of_windows(%xss: !lists) -> !fractal.array<[2, 3, 3] of tensor<4x8xf32>> {
@@ -18,6 +21,30 @@ func.func @part_of_windows(%xss: !lists) -> !fractal.array<[2, 3, 3] of tensor<4
     fractal.yield %p : !fractal.array<[3, 3] of tensor<4x8xf32>>
   }
   return %r : !fractal.array<[2, 3, 3] of tensor<4x8xf32>>
+}
+
+// -----
+
+!list = !fractal.array<[9] of tensor<8xf32>>
+
+// Windows with a stride, whose padding a part leaves out; a part of those that go round needs the place modulo.
+// CHECK: #[[$AT:.*]] = affine_map<(d0, d1, d2) -> (d0 * 2 + d1 * 3 + 1, d2)>
+// CHECK-LABEL: func.func @strides(
+// CHECK: linalg.generic {indexing_maps = [#[[$AT]], #{{.*}}],
+// CHECK: ins(%arg0 : tensor<9x8xf32>) outs(%{{.*}} : tensor<2x2x8xf32>)
+// CHECK: arith.remsi
+// CHECK: tensor.extract
+func.func @strides(%xs: !list, %fill: tensor<8xf32>)
+    -> (!fractal.array<[2, 2] of tensor<8xf32>>, !fractal.array<[2, 2] of tensor<8xf32>>) {
+  %w = fractal.window %xs size 2 stride 2 dilation 3 padding [1, 1] fill %fill
+      : !list, tensor<8xf32> -> !fractal.array<[4, 2] of tensor<8xf32>>
+  %p = fractal.slice %w [1] [2] [1]
+      : !fractal.array<[4, 2] of tensor<8xf32>> -> !fractal.array<[2, 2] of tensor<8xf32>>
+  %v = fractal.window %xs size 2 stride 1 dilation 1 padding [0, 1] wrap
+      : !list -> !fractal.array<[9, 2] of tensor<8xf32>>
+  %q = fractal.slice %v [7] [2] [1]
+      : !fractal.array<[9, 2] of tensor<8xf32>> -> !fractal.array<[2, 2] of tensor<8xf32>>
+  return %p, %q : !fractal.array<[2, 2] of tensor<8xf32>>, !fractal.array<[2, 2] of tensor<8xf32>>
 }
 
 // -----

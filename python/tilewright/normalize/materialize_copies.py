@@ -99,6 +99,7 @@ def _is_static(value: ir.Value) -> bool:
 
 
 def _fill_slice(insert: ir.Operation) -> None:
+    _drop_ones(insert)
     source, target = insert.operands[0], insert.operands[1]
     if not _is_static(source):
         return
@@ -112,6 +113,19 @@ def _fill_slice(insert: ir.Operation) -> None:
     with insert.location, ir.InsertionPoint(insert):
         piece = create("tensor.extract_slice", [target, *rest], source.type, attributes)
         insert.operands[0] = create_copy(source, piece)
+
+
+def _drop_ones(insert: ir.Operation) -> None:
+    """Insert a tensor as it was before dimensions of 1 were added: its maker can then write into the slice."""
+    made = maker(insert.operands[0])
+    if made is None or made.name != "tensor.expand_shape" or not _is_static(made.operands[0]):
+        return
+    plain, expanded = (ir.RankedTensorType(value.type).shape for value in (made.operands[0], made.results[0]))
+    if [size for size in plain if size != 1] != [size for size in expanded if size != 1]:
+        return
+    insert.operands[0] = made.operands[0]
+    if not any(True for _ in uses(made.results[0])):
+        made.erase()
 
 
 def _own_parts(insert: ir.Operation) -> None:

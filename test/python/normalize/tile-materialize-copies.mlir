@@ -164,3 +164,26 @@ func.func @apart(%x: tensor<8xf32>, %n: index, %on: i1) -> (tensor<8xf32>, tenso
   }
   return %s#0, %s#1 : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// A tensor that dimensions of 1 are added to is copied without them: its maker can write there. One whose other
+// dimensions are cut, too, is copied as it is inserted.
+
+// CHECK-LABEL: @ones
+// CHECK-SAME: %[[X:.*]]: tensor<4x8xf32>, %{{.*}}: tensor<4x2x1x4xf32>, %[[T:.*]]: tensor<4x3x8xf32>,
+// CHECK-NOT: tensor.expand_shape
+// CHECK: %[[S:.*]] = tensor.extract_slice %[[T]][0, 1, 0] [4, 1, 8] [1, 1, 1] : tensor<4x3x8xf32> to tensor<4x8xf32>
+// CHECK: %[[C:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<4x8xf32>) outs(%[[S]] : tensor<4x8xf32>)
+// CHECK: tensor.insert_slice %[[C]] into %[[T]][0, 1, 0] [4, 1, 8] [1, 1, 1]
+// CHECK: %[[E:.*]] = tensor.expand_shape %[[X]]
+// CHECK: linalg.generic {{.*}} ins(%[[E]] : tensor<4x2x1x4xf32>)
+func.func @ones(%x: tensor<4x8xf32>, %y: tensor<4x2x1x4xf32>, %t: tensor<4x3x8xf32>, %u: tensor<4x2x3x4xf32>)
+    -> (tensor<4x3x8xf32>, tensor<4x2x3x4xf32>) {
+  %e = tensor.expand_shape %x [[0], [1, 2]] output_shape [4, 1, 8] : tensor<4x8xf32> into tensor<4x1x8xf32>
+  %r = tensor.insert_slice %e into %t[0, 1, 0] [4, 1, 8] [1, 1, 1] : tensor<4x1x8xf32> into tensor<4x3x8xf32>
+  %f = tensor.expand_shape %x [[0], [1, 2, 3]] output_shape [4, 2, 1, 4] : tensor<4x8xf32> into tensor<4x2x1x4xf32>
+  %s = tensor.insert_slice %f into %u[0, 0, 1, 0] [4, 2, 1, 4] [1, 1, 1, 1]
+      : tensor<4x2x1x4xf32> into tensor<4x2x3x4xf32>
+  return %r, %s : tensor<4x3x8xf32>, tensor<4x2x3x4xf32>
+}

@@ -19,7 +19,14 @@ from tilewright.devices import get
 from tilewright.targets.registry import parse_target
 
 #: heads, queries, keys, depth
-SIZES = [(1, 80, 80, 64), (2, 197, 197, 32), (1, 2048, 2048, 64), (3, 33, 1000, 16), (2, 300, 1531, 24)]
+SIZES = [
+    (1, 80, 80, 64),
+    (2, 197, 197, 32),
+    (1, 2048, 2048, 64),
+    (3, 33, 1000, 16),
+    (2, 300, 1531, 24),
+    (2, 70, 333, 512),
+]
 #: The same, for a query or a few at a time: keys are read as they lie.
 DECODE = [(12, 1, 2048, 64), (9, 1, 77, 24), (8, 3, 130, 40), (2, 1, 300, 16)]
 LOWEST = float(np.finfo(np.float32).min)

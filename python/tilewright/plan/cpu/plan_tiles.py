@@ -89,7 +89,7 @@ def _decided(
     if op.kind is Kind.CONTRACTION:
         roles = contraction_roles(op)
         lane = roles.lane
-        copied = roles.lane_operand if is_copied(op, roles, weights) else None
+        copied = roles.lane_operand if is_copied(op, roles, machine, weights) else None
     block = tuple(tiling.block) if tiling.block else None
     own = Schedule(tuple(tiling.task), tuple(tiling.register), tuple(tiling.order), copied, block)
     kernel = _text(members, decisions.KERNEL)

@@ -22,7 +22,7 @@ from tilewright.plan.cpu.images import (
     window_unroll,
 )
 from tilewright.plan.cpu.matrix import copy_in_groups, tile_matrix
-from tilewright.plan.cpu.register_tiles import resident_rows, row_limit, row_tile, vectors_of
+from tilewright.plan.cpu.register_tiles import resident_lines, resident_rows, row_limit, row_tile, vectors_of
 from tilewright.plan.cpu.skinny_gemm import few_columns, tile_columns
 from tilewright.plan.model.tiles import ENOUGH_TASKS, Machine, Tiling, cut
 
@@ -34,6 +34,9 @@ _LEAST_ROWS = 8
 _FEW_ROWS = 32
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
+#: Sets of the L1 cache that hold next to nothing of a panel. In a task of several nests, a copy costs what it saves
+#: where there are more: keys of 128 numbers lie in 8 sets of 64.
+_FEW_SETS = 2
 #: Register tiles of rows, at most, that share a panel of weights where a run brings their number: the panel's way from
 #: the L3 cache then costs a few percent of their time, and rows that are left balance the cores.
 _SHARING = 32
@@ -123,7 +126,7 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             register = channel_register(op, roles.row, roles.lane, machine)
             task, order = window_tiling(op, roles.row, roles.lane, register, machine)
             return Tiling(task, register, order, window_unroll(op, order))
-    copied = is_copied(op, roles, weights)
+    copied = is_copied(op, roles, machine, weights)
     outer = [d for d in op.parallel if d not in (roles.lane, roles.row)]
     panel = [roles.lane] if roles.row is None else [roles.lane, roles.row]
     reductions = sorted(op.reductions)
@@ -222,7 +225,7 @@ def _product_blocks(
         return None
     if weights.only(access.value):
         return blocking.block_packed(product)
-    return blocking.block_copied(product) if is_copied(op, roles, weights) else None
+    return blocking.block_copied(product) if is_copied(op, roles, machine, weights) else None
 
 
 def _unroll(op: LinalgOp, order: list[int], step: int = 1) -> list[int] | None:
@@ -242,8 +245,8 @@ def prefetched(op: LinalgOp, tiling: Tiling, machine: Machine) -> list[int]:
     """The inputs of a contraction whose next tile is fetched while one is in use.
 
     It is the operand that stays while the loops inside of its own run: packed weights under all rows, or rows under the
-    copied panels of a task. It comes from far, is used at once by every tile, and the other streams keep the hardware
-    from seeing it come.
+    copied panels of a task, be it a single one. It comes from far, is used at once by every tile, and the other streams
+    keep the hardware from seeing it come.
     """
     roles = contraction_roles(op)
     if roles.row is None or roles.lane_operand is None or tiling.unroll is None or op.unpacks:
@@ -251,6 +254,10 @@ def prefetched(op: LinalgOp, tiling: Tiling, machine: Machine) -> list[int]:
     parallel = [d for d in tiling.order if d not in op.reductions]
     rows = [d for d in parallel if d not in op.inputs[roles.lane_operand].loops]
     inner = rows if parallel[-1] != roles.lane else [roles.lane]
+    if inner == [roles.lane] and rows and tiling.task[roles.lane] <= tiling.register[roles.lane]:
+        inner = []  # all lanes are one tile: each tile of rows is new, and used once
+    if not inner and tiling.task[roles.row] > tiling.register[roles.row]:
+        return [1 - roles.lane_operand]
     if all(tiling.task[d] <= tiling.register[d] for d in inner):
         return []
     if inner == rows and roles.row in op.dynamic and op.is_step:
@@ -341,12 +348,12 @@ def _lane_access(op: LinalgOp, roles: Roles) -> Access | None:
     return access if access.pure and roles.lane in access.dims else None
 
 
-def is_copied(op: LinalgOp, roles: Roles, weights: Weights) -> bool:
+def is_copied(op: LinalgOp, roles: Roles, machine: Machine, weights: Weights) -> bool:
     """Whether each task copies its part of the lane operand: one known at run time only, where it pays."""
     access = _lane_access(op, roles)
     if access is None or weights.only(access.value) or _sums_lanes(op, weights):
         return False
-    return _copy_pays(op, access, access.dims.index(roles.lane))
+    return _copy_pays(op, access, access.dims.index(roles.lane), machine)
 
 
 def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> tuple[list[str], list[str]]:
@@ -380,7 +387,7 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
         if dot is not None and not weights.only(access.value):
             loops = [d for d in access.dims if d not in (roles.lane, dot.depth)]
             copies[roles.lane_operand] = str(copy_in_groups(tiling, [*loops, roles.lane, dot.depth], dot.group))
-    elif is_copied(op, roles, weights):
+    elif is_copied(op, roles, machine, weights):
         block = tiling.register[roles.lane]
         perm = [t for t in range(rank) if t != at]
         if tiling.task[roles.lane] > block and not is_dynamic(access.value):
@@ -402,13 +409,20 @@ def _beside(op: LinalgOp, lane: int, block: int) -> list[str]:
     return kinds
 
 
-def _copy_pays(op: LinalgOp, access: Access, at: int) -> bool:
+def _copy_pays(op: LinalgOp, access: Access, at: int, machine: Machine) -> bool:
     """A run-time operand is copied where its lanes do not lie together, or where many rows reuse a strided panel."""
     if at != len(access.dims) - 1:
         return True  # where sizes are known at run time only, by a task of its own
     if is_dynamic(access.value):
         return False
-    return op.reuse(access) >= _FEW_ROWS and not op.welded
+    return op.reuse(access) >= _FEW_ROWS and (not op.welded or _evicts(op, access, machine))
+
+
+def _evicts(op: LinalgOp, access: Access, machine: Machine) -> bool:
+    """Whether the steps of a panel share so few sets of the L1 cache, a large power of two apart, that none stays."""
+    step = max(op.reductions)
+    near = resident_lines(access, step, machine)
+    return near is not None and near <= _FEW_SETS * machine.l1_ways and near < op.extents[step]
 
 
 def copies_apart(op: LinalgOp, tiling: Tiling) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, prod
 
-from tilewright.ir.structure import SMALL_WEIGHTS, LinalgOp, index_terms
+from tilewright.ir.structure import SMALL_WEIGHTS, Access, LinalgOp, index_terms
 from tilewright.mlir import ir
 from tilewright.plan.model.tiles import Machine
 from tilewright.plan.model.traffic import element_bytes
@@ -54,15 +54,17 @@ def resident_rows(op: LinalgOp, row: int, lane_operand: int | None, machine: Mac
 
     A strided window passes over places, so its rows lie as many times as far apart. None where the distance is open.
     """
-    if lane_operand is None:
-        return None
-    access = op.inputs[1 - lane_operand]
+    return None if lane_operand is None else resident_lines(op.inputs[1 - lane_operand], row, machine)
+
+
+def resident_lines(access: Access, loop: int, machine: Machine) -> int | None:
+    """Iterations of a loop of which a line each of what they read stays in L1; None where all do, or nobody knows."""
     stride = element_bytes(access.value)
     shape = ir.RankedTensorType(access.value.type).shape
     for size, uses, index in reversed([*zip(shape, access.uses, access.map.results, strict=True)]):
-        if row in uses:
+        if loop in uses:
             terms = index_terms(index)
-            return None if terms is None else machine.resident_lines(stride * abs(terms[row]))
+            return None if terms is None else machine.resident_lines(stride * abs(terms[loop]))
         if size < 0:
             return None
         stride *= size

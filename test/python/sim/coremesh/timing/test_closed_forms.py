@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from small_programs import (
+from timed_programs import (
     alternating_chain,
     broadcast,
     broadcast_2d,

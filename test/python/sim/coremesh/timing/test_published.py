@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from small_programs import ALL, P, k_tree, k_tree_routes, mod, plus, product, shifts
+from timed_programs import ALL, P, k_tree, k_tree_routes, mod, plus, product, shifts
 
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Buffer, Compute, Cost, Instruction, Loop, Program, Route

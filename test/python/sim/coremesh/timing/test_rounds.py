@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from small_programs import (
+from timed_programs import (
     V,
     X,
     chain,

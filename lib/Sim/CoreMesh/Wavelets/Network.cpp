@@ -9,6 +9,7 @@
 #include "lib/Sim/CoreMesh/Wavelets/Network.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 using namespace twmesh::wavelets;
 
@@ -29,10 +30,13 @@ Network::Network(const twmesh_program &program)
   hopsOfFlow.clear();
   queueAt.clear();
   sortByCore();
-  int32_t total = 0;
+  int64_t total = 0;
   for (Queue &queue : queues) {
-    queue.first = total;
+    queue.first = int32_t(total);
     total += queue.capacity;
+    if (total > INT32_MAX)
+      throw std::length_error("the queues of all routers have more than 2^31 "
+                              "entries together");
   }
   entries.resize(total);
   gatherFeeders();
@@ -70,9 +74,11 @@ int Network::direction(const twmesh_program &program, int32_t from,
                        int32_t to) const {
   int32_t width = program.width, height = program.height;
   int32_t dx = to % width - from % width, dy = to / width - from / width;
+  // Half way around a torus is east or south, as the timing has it.
   auto ahead = [&](int32_t distance, int32_t length) {
-    bool around = program.torus && 2 * std::abs(distance) > length;
-    return (distance > 0) != around;
+    if (!program.torus)
+      return distance > 0;
+    return 2 * ((distance + length) % length) <= length;
   };
   if (dx)
     return ahead(dx, width) ? East : West;
@@ -240,7 +246,9 @@ void Network::show(Queue &queue, int64_t now) {
 std::pair<int32_t, int32_t> Network::blockedBy(int32_t flow,
                                                int64_t now) const {
   const Queue *queue = &queues[hops[source[flow]].queue];
-  while (!queue->forCore && queue->size) {
+  // Full queues may wait for each other around a torus: then there is no last.
+  for (size_t left = queues.size(); left && !queue->forCore && queue->size;
+       --left) {
     const Queue *full = nullptr;
     for (int port = 0; port < Ports && !full; ++port) {
       if (!(queue->pending >> port & 1))

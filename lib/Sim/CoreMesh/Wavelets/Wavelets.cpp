@@ -10,6 +10,7 @@
 #include "lib/Sim/CoreMesh/Wavelets/Deadlock.h"
 
 #include <algorithm>
+#include <exception>
 
 using namespace twmesh::wavelets;
 
@@ -19,6 +20,10 @@ static const char *checkMachine(const twmesh_program &program) {
     return "a mesh needs at least one row and one column";
   if (program.alpha < 1 || program.ramp < 1 || program.stage < 1)
     return "hops, ramps and stages take at least one cycle";
+  for (int32_t most : {program.alpha, program.ramp, program.stage, program.base,
+                       program.depth})
+    if (most > 1 << 20)
+      return "hops, ramps, stages, messages and queues are beyond 2^20";
   if (program.limit < 1 || program.limit > INT32_MAX / 2)
     return "the limit of cycles is not between 1 and 2^30";
   if (program.depth < 1 || program.waveletBytes < 1)
@@ -120,7 +125,7 @@ static void report(const twmesh_program &program, const Network &network,
 }
 
 int32_t twmesh_wavelets(const twmesh_program *program,
-                        twmesh_outcome *outcome) {
+                        twmesh_outcome *outcome) try {
   if (const char *reason = check(*program))
     return twmesh::fail(reason);
   Network network(*program);
@@ -132,4 +137,6 @@ int32_t twmesh_wavelets(const twmesh_program *program,
   int64_t now = runAll(*program, network, cores);
   report(*program, network, cores, now, *outcome);
   return 0;
+} catch (const std::exception &error) {
+  return twmesh::fail(error.what());
 }

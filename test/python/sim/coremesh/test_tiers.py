@@ -13,6 +13,7 @@ from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Cores, Order, Program, Recv, Route, Send, Slot, Wait
 from tilewright.sim.coremesh.timing import time_program
 from tilewright.sim.coremesh.wavelets import simulate
+from tilewright.sim.coremesh.wavelets.outcome import OUTPUTS
 
 WSE = machine("wse2")
 
@@ -46,6 +47,17 @@ def test_primitives_agree_to_the_cycle(width: int, size: int):
 @pytest.mark.parametrize("program", [programs.tree(64, 256), programs.two_phase(64, 8, 100), programs.tree(8, 16)])
 def test_reductions_agree_to_the_cycle(program: Program):
     assert off(program) == 0
+
+
+def test_half_way_around_a_torus():
+    """Both ways are as short: both tiers go east."""
+    torus, program = machine("toy8x8", topology="torus"), shift(8, 4, 16)
+    timing, outcome = time_program(program, torus), simulate(program, torus)
+    east, west = timing.loads[:2].sum(axis=(1, 2))
+    assert west == 0
+    assert outcome.links[..., OUTPUTS.index("west")].sum() == 0
+    assert outcome.links[..., OUTPUTS.index("east")].sum() * 4 == east
+    assert abs(timing.cycles / outcome.cycles - 1) < 0.1
 
 
 @pytest.mark.parametrize("cores", [2, 8, 16])

@@ -20,6 +20,8 @@ from tilewright.sim.coremesh.wavelets.streams import Streams, flatten
 
 #: Cycles after which a run is an error, unless told otherwise.
 LIMIT = 20_000_000
+#: What that can be at most.
+MOST_CYCLES = 2**30
 
 _DONE, _DEADLOCK, _LIMIT = range(3)
 _REASONS = (
@@ -31,6 +33,8 @@ _REASONS = (
 )
 #: Waiters of a cycle that a message names at most.
 _NAMED = 16
+#: The most cycles, or entries of a queue, of a field of a machine.
+_MOST_FIELD = 2**20
 
 
 class _Program(ctypes.Structure):
@@ -73,7 +77,7 @@ def simulate(program: Program, machine: Machine, limit: int = LIMIT) -> Outcome:
         UserError: the program does not fit the machine, sends what nobody receives or the reverse, its cores wait for
             each other (the message has the cycle), or it takes more than ``limit`` cycles.
     """
-    _check(program, machine)
+    _check(program, machine, limit)
     streams = flatten(program, machine)
     cores = streams.grid.cores
     finish, compute = np.zeros(cores, np.int64), np.zeros(cores, np.int64)
@@ -101,8 +105,10 @@ def simulate(program: Program, machine: Machine, limit: int = LIMIT) -> Outcome:
     )
 
 
-def _check(program: Program, machine: Machine) -> None:
+def _check(program: Program, machine: Machine, limit: int) -> None:
     mesh = machine.mesh
+    if not 1 <= limit <= MOST_CYCLES:
+        raise UserError(f"`limit` is {limit} cycles: give 1 to {MOST_CYCLES}.")
     if program.height > mesh.height or program.width > mesh.width:
         raise UserError(
             f"Program '{program.name}' takes {program.height} x {program.width} cores; machine '{machine.name}' has "
@@ -117,6 +123,18 @@ def _check(program: Program, machine: Machine) -> None:
         raise UserError(
             f"Machine '{machine.name}' has defects, and wavelets know no way around them: map the program to sound "
             "cores first, or use the timing model."
+        )
+    for field, least in (("alpha_cycles", 1), ("ramp_cycles", 0), ("stage_cycles", 0), ("base_cycles", 0)):
+        _check_field(machine, field, least)
+    _check_field(machine, "queue_depth", 1)
+
+
+def _check_field(machine: Machine, field: str, least: int) -> None:
+    value = getattr(machine.mesh, field)
+    if not least <= value <= _MOST_FIELD:
+        raise UserError(
+            f"Machine '{machine.name}' has {field} = {value}; wavelets are simulated with {least} to {_MOST_FIELD}. "
+            "Use the timing model for it."
         )
 
 
@@ -176,8 +194,8 @@ def _stuck(program: Program, streams: Streams, outcome: _Outcome, waiters: list[
     lines = "\n  ".join(shown)
     return UserError(
         f"Deadlock: {outcome.unfinished} cores wait for ever; these for each other:\n  {lines}\nStart one of these "
-        "transfers before the wait that it stands behind, or make messages that nobody takes yet shorter than the "
-        "queues on their way."
+        "transfers before the wait that it stands behind, make messages that nobody takes yet shorter than the queues "
+        "on their way, or give flows around a ring colors of their own."
     )
 
 

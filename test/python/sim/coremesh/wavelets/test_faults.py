@@ -143,6 +143,29 @@ def test_machines_that_it_cannot_be():
         simulate(wide, TOY)
 
 
+@pytest.mark.parametrize(("field", "value"), [("alpha_cycles", 0), ("queue_depth", 2**30), ("base_cycles", 2**31)])
+def test_fields_that_are_too_large_or_small(field: str, value: int):
+    with pytest.raises(UserError, match=f"'toy8x8' has {field} = {value}; wavelets are simulated with"):
+        simulate(row([]), machine("toy8x8", **{field: value}))
+
+
+@pytest.mark.parametrize("limit", [0, 2**31])
+def test_limits_that_cannot_be(limit: int):
+    fails(row([]), f"`limit` is {limit} cycles", limit=limit)
+
+
+def test_full_queues_around_a_torus():
+    """Flows of one color that close a ring of full queues: who waits there, and no hang of the search for it."""
+    body = [Send(ALL, "r", Slot("v"), "s"), Recv(ALL, "r", Slot("w"), "t"), Wait(("s", "t"))]
+    torus = machine("toy8x8", topology="torus")
+    program = line(8, body, [Route("r", "x", mod(add(P, 5), 8), colors=(1,))], size=64)
+    with pytest.raises(UserError, match="Deadlock: 8 cores") as found:
+        simulate(program, torus)
+    assert "colors of their own" in str(found.value)
+    own = line(8, body, [Route("r", "x", mod(add(P, 5), 8))], size=64)
+    assert simulate(own, torus).cycles > 0
+
+
 def test_programs_of_nothing():
     assert simulate(row([]), TOY).cycles == 0
     assert simulate(row([Wait(("never started",))]), TOY).cycles == 0

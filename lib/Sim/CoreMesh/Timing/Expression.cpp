@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 using namespace twmesh::timing;
 
@@ -50,14 +51,17 @@ bool Expression::uses(int dim) const {
 }
 
 int64_t Expression::compute(int64_t op, int64_t left, int64_t right) {
+  // Wraps around as NumPy's integers do.
   if (op == Add)
-    return left + right;
+    return static_cast<int64_t>(static_cast<uint64_t>(left) + right);
   if (op == Multiply)
-    return left * right;
-  if (right == 0)
-    throw std::runtime_error("an expression of the program divides by zero");
+    return static_cast<int64_t>(static_cast<uint64_t>(left) * right);
+  if (right <= 0)
+    throw std::runtime_error("an expression of the program divides by " +
+                             std::to_string(right) +
+                             ": as in MLIR, it must be a positive number");
   int64_t quotient = left / right, rest = left % right;
-  if (rest != 0 && (rest < 0) != (right < 0)) {
+  if (rest < 0) {
     --quotient;
     rest += right;
   }

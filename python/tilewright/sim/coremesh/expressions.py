@@ -13,6 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from tilewright.core.errors import UserError
+
 #: An integer, or an array of integers that broadcasts with those of the other dimensions.
 Value = Any
 
@@ -55,8 +59,17 @@ class Binary:
     right: Expr
 
     def __call__(self, dims: Sequence[Value]) -> Value:
-        """Its value at values of all dimensions, integers or arrays that broadcast."""
-        return _OPERATIONS[self.op](self.left(dims), self.right(dims))
+        """Its value at values of all dimensions, integers or arrays that broadcast.
+
+        Raises:
+            UserError: it divides by what is no positive number.
+        """
+        left, right = self.left(dims), self.right(dims)
+        if self.op in ("mod", "floordiv") and (right <= 0 if isinstance(right, int) else np.less_equal(right, 0).any()):
+            raise UserError(
+                f"{self} divides by {np.min(right)}: as in MLIR, expressions of positions divide by positive numbers."
+            )
+        return _OPERATIONS[self.op](left, right)
 
 
 Expr = Const | Dim | Binary

@@ -165,7 +165,7 @@ def test_errors() -> None:
         time_program(message("x", 900, 1, 0, 1), IDEAL)
     with pytest.raises(UserError, match="no synchronisation 'bsp': use one of dataflow, rendezvous, lockstep"):
         time_program(message("x", 9, 1, 0, 1), IDEAL, sync="bsp")  # pyright: ignore
-    with pytest.raises(UserError, match="divides by zero"):
+    with pytest.raises(UserError, match="divides by 0: as in MLIR"):
         time_program(program(1, 4, 1, [Route("r", "x", mod(P, 0))], [Send(ALL, "r", V, "s")]), IDEAL)
     with pytest.raises(UserError, match="asks for the index of loop 1, and there are 0 around it"):
         time_program(program(1, 4, 1, routes, [Send(Cores(zero=(K,)), "r", V, "s")]), IDEAL)

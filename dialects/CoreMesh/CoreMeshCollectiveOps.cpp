@@ -95,7 +95,8 @@ LogicalResult ShiftOp::verify() {
            << stringifyAxis(getAxis()) << " splits in equal blocks, not "
            << source;
   int64_t length = layout.getLength(getAxis());
-  int64_t rotate = (split.getRotate() + int64_t(getBy())) % length;
+  int64_t rotate =
+      (split.getRotate() % length + int64_t(getBy()) % length) % length;
   auto moved =
       SplitAttr::get(getContext(), split.getAxis(), split.getOrder(),
                      split.getSkewed(), rotate < 0 ? rotate + length : rotate,

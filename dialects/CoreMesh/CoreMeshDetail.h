@@ -45,6 +45,10 @@ std::string describe(llvm::ArrayRef<int64_t> point);
 /// there are no symbols.
 bool areOf(llvm::ArrayRef<mlir::AffineExpr> exprs, unsigned dims);
 
+/// Whether `mod`, `floordiv` and `ceildiv` have positive numbers behind them:
+/// all others have no meaning.
+bool divideByPositive(llvm::ArrayRef<mlir::AffineExpr> exprs);
+
 //===----------------------------------------------------------------------===//
 // CoreMeshProgramOps.cpp
 //===----------------------------------------------------------------------===//

@@ -146,3 +146,18 @@ bool shared::areOf(ArrayRef<AffineExpr> exprs, unsigned dims) {
     return !result.wasInterrupted();
   });
 }
+
+bool shared::divideByPositive(ArrayRef<AffineExpr> exprs) {
+  return llvm::all_of(exprs, [&](AffineExpr expr) {
+    WalkResult result = expr.walk([&](AffineExpr part) {
+      auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+      if (!binary || part.getKind() == AffineExprKind::Add ||
+          part.getKind() == AffineExprKind::Mul)
+        return WalkResult::advance();
+      auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+      bool isSound = divisor && divisor.getValue() > 0;
+      return isSound ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    return !result.wasInterrupted();
+  });
+}

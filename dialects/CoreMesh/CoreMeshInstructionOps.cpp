@@ -32,6 +32,8 @@ static LogicalResult verifyExpressions(Op op, ArrayRef<AffineMap> indices) {
   }
   if (std::optional<IntegerSet> cores = op.getCores())
     llvm::append_range(exprs, cores->getConstraints());
+  if (!divideByPositive(exprs))
+    return op.emitOpError("divides by what is no positive number");
   if (areOf(exprs, dims))
     return success();
   return op.emitOpError("has an expression of more than y, x and the ")

@@ -34,7 +34,8 @@ def CoreMesh_ComputeOp : CoreMesh_InstructionOp<"compute", [
     - `compute_c2`: slots are of their buffers wherever the instruction runs.
     - `compute_c3`: there is one block argument per slot that is read, and one
       yielded value per slot that is written, of the buffer's type.
-    - `compute_c4`: constraints and expressions are of y, x and the loops around.
+    - `compute_c4`: constraints and expressions are of y, x and the loops around,
+      and divide by positive numbers.
     - `compute_c5`: there is a slot to write, and none is written twice.
     - `compute_c6`: ops of the body have no effect but their results: a kernel is a
       function of what it reads.
@@ -84,7 +85,8 @@ def CoreMesh_SendOp : CoreMesh_AsyncOp<"send"> {
 
     - `send_c1`: buffer and route are those of the program.
     - `send_c2`: the slot is one of the buffer wherever the instruction runs.
-    - `send_c3`: constraints and expressions are of y, x and the loops around.
+    - `send_c3`: constraints and expressions are of y, x and the loops around,
+      and divide by positive numbers.
     - `send_c4`: a `coremesh.wait` waits for the token, in the same block.
 
     Example: see `coremesh.loop`
@@ -106,7 +108,8 @@ def CoreMesh_RecvOp : CoreMesh_AsyncOp<"recv"> {
 
     - `recv_c1`: buffer and route are those of the program.
     - `recv_c2`: the slot is one of the buffer wherever the instruction runs.
-    - `recv_c3`: constraints and expressions are of y, x and the loops around.
+    - `recv_c3`: constraints and expressions are of y, x and the loops around,
+      and divide by positive numbers.
     - `recv_c4`: a `coremesh.wait` waits for the token, in the same block.
 
     Example: see `coremesh.relay`
@@ -130,7 +133,8 @@ def CoreMesh_RelayOp : CoreMesh_AsyncOp<"relay"> {
 
     - `relay_c1`: buffer and routes are those of the program.
     - `relay_c2`: the slot is one of the buffer wherever the instruction runs.
-    - `relay_c3`: constraints and expressions are of y, x and the loops around.
+    - `relay_c3`: constraints and expressions are of y, x and the loops around,
+      and divide by positive numbers.
     - `relay_c4`: a `coremesh.wait` waits for the token, in the same block.
 
     Example: a sum along each row arrives at the last core of it.

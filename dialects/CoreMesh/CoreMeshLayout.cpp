@@ -70,12 +70,19 @@ static void printSplit(AsmPrinter &p, SplitAttr split) {
   }
 }
 
-/// `uneven [3, 3, 1]`, after the word.
-static ParseResult parseSizes(AsmParser &parser,
+/// `block 5` or `uneven [3, 3, 1]`, after the word.
+static ParseResult parseSizes(AsmParser &parser, bool isUneven,
                               SmallVectorImpl<int64_t> &sizes) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-    return parser.parseInteger(sizes.emplace_back());
-  });
+  SMLoc where = parser.getCurrentLocation();
+  bool isSecond = !sizes.empty();
+  auto parseOne = [&] { return parser.parseInteger(sizes.emplace_back()); };
+  if (isUneven ? parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                                parseOne)
+               : parseOne())
+    return failure();
+  if (isSecond || sizes.empty())
+    return parser.emitError(where, "expected the sizes of blocks once");
+  return success();
 }
 
 static FailureOr<SplitAttr> parseSplit(AsmParser &parser) {
@@ -99,9 +106,9 @@ static FailureOr<SplitAttr> parseSplit(AsmParser &parser) {
     else if (word == "rotate")
       parsed = parser.parseInteger(rotate);
     else if (word == "block")
-      parsed = parser.parseInteger(blocks.emplace_back());
+      parsed = parseSizes(parser, /*isUneven=*/false, blocks);
     else if (word == "uneven")
-      parsed = parseSizes(parser, blocks);
+      parsed = parseSizes(parser, /*isUneven=*/true, blocks);
     else
       deal = *symbolizeDeal(word);
     if (parsed)
@@ -135,12 +142,18 @@ void SplitAttr::print(AsmPrinter &p) const {
 // LayoutAttr
 //===----------------------------------------------------------------------===//
 
+/// So that lcm(H, W), the number of skewed blocks, is a number of 64 bits.
+static constexpr int64_t kLongestSide = (int64_t(1) << 31) - 1;
+
 LogicalResult LayoutAttr::verify(EmitError emitError, int64_t height,
                                  int64_t width, ArrayRef<Attribute> splits,
                                  int64_t atY, int64_t atX) {
   if (height < 1 || width < 1) // layout_c1
     return emitError() << "a grid has one core at least, not " << height
                        << " x " << width;
+  if (height > kLongestSide || width > kLongestSide) // layout_c1
+    return emitError() << "a grid has sides of " << kLongestSide
+                       << " cores at most, not " << height << " x " << width;
   for (Axis axis : {Axis::y, Axis::x}) {
     int64_t number = llvm::count_if(splits, [&](Attribute split) {
       return isa<SplitAttr>(split) && cast<SplitAttr>(split).getAxis() == axis;
@@ -164,12 +177,16 @@ static LogicalResult verifyBlocks(EmitError emitError, int64_t size,
                                   SplitAttr split, int64_t length,
                                   int64_t parts) {
   ArrayRef<int64_t> blocks = split.getBlocks();
-  int64_t sum = std::accumulate(blocks.begin(), blocks.end(), int64_t(0));
-  if (split.isUneven() && (int64_t(blocks.size()) != length || sum != size))
+  uint64_t sum = 0; // no overflow: it stays at the largest number
+  for (int64_t one : blocks)
+    sum = llvm::SaturatingAdd(sum, uint64_t(one));
+  if (split.isUneven() &&
+      (int64_t(blocks.size()) != length || sum != uint64_t(size)))
     return emitError() << "a dimension of " << size << " elements on " << length
                        << " cores cannot have " << blocks.size()
                        << " blocks of " << sum << " together";
-  if (blocks.size() == 1 && blocks.front() * length < size)
+  if (blocks.size() == 1 &&
+      blocks.front() < llvm::divideCeilSigned(size, length))
     return emitError() << length << " blocks of " << blocks.front()
                        << " do not hold " << size << " elements";
   if (blocks.size() == 1 && split.getSkewed() &&

@@ -74,7 +74,8 @@ def CoreMesh_LayoutAttr : AttrDef<CoreMesh_Dialect, "Layout", [
     copy. `at x = 2` says instead that position 2 alone has the tensor. A layout
     changes no values, only where they lie.
 
-    - `layout_c1`: the grid has a core; an axis splits one dimension at most.
+    - `layout_c1`: the grid has a core, and at most 2^31 - 1 along each side; an
+      axis splits one dimension at most.
     - `layout_c2`: an `at` is a position on its axis, which splits nothing.
     - `layout_c3`: the tensor has a static shape and as many dimensions as the
       layout; its blocks hold it: N blocks of `block` elements at least as many,

@@ -183,6 +183,10 @@ LogicalResult GemvOp::verify() {
   for (Value value : {getLeft(), getRight(), getResult()})
     if (!isSkewedOnlyAt(value, -1)) // gemv_c2
       return emitOpError("can have no skew, as in ") << layoutOf(value);
+  if (layoutOf(getLeft()).getSplit(0).getOrder() != summed.getOrder() ||
+      layoutOf(getResult()).getSplit(0).getOrder() != kept.getOrder())
+    return emitOpError("counts the cores of its matrix, ") // gemv_c2
+           << grid << ", in another order than those of its vector or result";
   return verifyLevels(*this, getAlgorithm(), getK(), getGroups()); // gemv_c3
 }
 

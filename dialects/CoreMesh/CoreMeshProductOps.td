@@ -89,8 +89,8 @@ def CoreMesh_GemvOp : CoreMesh_CollectiveOp<"gemv"> {
 
     - `gemv_c1`: x is [k], A [k, n], y [n]; element types as of `gemm`.
     - `gemv_c2`: grids are equal; A is split along both axes; x along the axis of k,
-      y along that of n, both replicated along the other one; blocks are equal and
-      in their places.
+      y along that of n, both replicated along the other one, counted in the
+      order in which A counts that axis; blocks are equal and in their places.
     - `gemv_c3`: `k` and `groups` are as of `allreduce`.
 
     Example:

@@ -205,6 +205,8 @@ LogicalResult RouteOp::verify() {
     return emitOpError("needs one expression of p, q and loops as its source, "
                        "not ")
            << getSourceAttr();
+  if (!divideByPositive(source.getResults())) // route_c1
+    return emitOpError("divides by what is no positive number");
   return verifyColors(*this);
 }
 

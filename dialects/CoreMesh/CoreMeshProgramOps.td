@@ -107,7 +107,7 @@ def CoreMesh_RouteOp : CoreMesh_ProgramPartOp<"route", [Symbol]> {
     of (p, q).
 
     - `route_c1`: the source is one expression, of p, q and at most the four
-      loops that can stand around an instruction.
+      loops that can stand around an instruction; it divides by positive numbers.
     - `route_c2`: colors are not negative and differ from each other; the
       expression that chooses one is of p and q, and gives the number of a color
       wherever a core stands.

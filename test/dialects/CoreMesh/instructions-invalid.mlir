@@ -37,7 +37,7 @@ func.func @compute_c2() {
 func.func @compute_c2_undefined() {
   coremesh.program "p" grid(2, 1) () : () -> () {
     coremesh.buffer @A : tensor<4xf32> slots 2
-    // expected-error@+1 {{takes slot (undefined) of @A where y = 0}}
+    // expected-error@+1 {{divides by what is no positive number}}
     coremesh.compute "c" (%x = @A[y mod 0] : tensor<4xf32>) to (@A) {
       coremesh.yield %x : tensor<4xf32>
     }
@@ -169,6 +169,20 @@ func.func @send_c2() {
     coremesh.route @r along x from p - 1
     // expected-error@+1 {{takes slot 1 of @A where y = 0, x = 3}}
     %s = coremesh.send @A[x - 2] on @r where (x >= 2)
+    coremesh.wait %s
+    coremesh.yield
+  }
+  return
+}
+
+// -----
+
+func.func @send_c3_division() {
+  coremesh.program "p" grid(1, 1) () : () -> () {
+    coremesh.buffer @A : tensor<4xf32>
+    coremesh.route @r along x from p - 1
+    // expected-error@+1 {{divides by what is no positive number}}
+    %s = coremesh.send @A on @r where (y mod 0 == 0)
     coremesh.wait %s
     coremesh.yield
   }

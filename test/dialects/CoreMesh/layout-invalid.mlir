@@ -25,6 +25,11 @@ func.func private @layout_c1(tensor<4xf32, #coremesh.layout<grid(0, 3), [x]>>)
 
 // -----
 
+// expected-error@+1 {{a grid has sides of 2147483647 cores at most, not 4294967296 x 4294967297}}
+func.func private @layout_c1_long(tensor<8x8xf32, #coremesh.layout<grid(4294967296, 4294967297), [y, x skew block 8]>>)
+
+// -----
+
 // expected-error@+1 {{the axis x splits 2 dimensions: it can split one}}
 func.func private @layout_c1_twice(tensor<4x4xf32, #coremesh.layout<grid(2, 3), [x, x]>>)
 
@@ -62,3 +67,19 @@ func.func private @layout_c3_uneven(tensor<7xf32, #coremesh.layout<grid(2, 3), [
 
 // expected-error@+1 {{a skewed block of 8 cannot be cut in 3 equal parts}}
 func.func private @layout_c3_skew(tensor<40xf32, #coremesh.layout<grid(3, 5), [x skew block 8]>>)
+
+// -----
+
+#large = #coremesh.layout<grid(2, 3), [y uneven [9223372036854775807, 9223372036854775807]]>
+// expected-error@+1 {{have 2 blocks of 18446744073709551614 together}}
+func.func private @layout_c3_large(tensor<8xf32, #large>)
+
+// -----
+
+// expected-error@+1 {{expected the sizes of blocks once}}
+func.func private @sizes_twice() attributes {a = #coremesh.split<y block 3 block 5>}
+
+// -----
+
+// expected-error@+1 {{expected the sizes of blocks once}}
+func.func private @no_sizes() attributes {a = #coremesh.split<y uneven []>}

@@ -137,6 +137,17 @@ func.func @gemv_c2(%v: tensor<6xf32, #x>, %a: tensor<6x7xf32, #a>) {
 
 // -----
 
+#a = #coremesh.layout<grid(3, 3), [y ring, x ring]>
+#x = #coremesh.layout<grid(3, 3), [y ring]>
+#y = #coremesh.layout<grid(3, 3), [x]>
+func.func @gemv_c2_order(%v: tensor<6xf32, #x>, %a: tensor<6x7xf32, #a>) {
+  // expected-error@+1 {{in another order than those of its vector or result}}
+  %0 = coremesh.gemv %v, %a by chain : tensor<6xf32, #x>, tensor<6x7xf32, #a> to tensor<7xf32, #y>
+  return
+}
+
+// -----
+
 #a = #coremesh.layout<grid(3, 3), [x, *]>
 #x = #coremesh.layout<grid(3, 3), [y]>
 #y = #coremesh.layout<grid(3, 3), [x]>

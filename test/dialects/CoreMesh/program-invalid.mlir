@@ -145,6 +145,17 @@ func.func @route_c1() {
 
 // -----
 
+func.func @route_c1_division() {
+  coremesh.program "p" grid(1, 4) () : () -> () {
+    // expected-error@+1 {{divides by what is no positive number}}
+    coremesh.route @r along x from p mod 0
+    coremesh.yield
+  }
+  return
+}
+
+// -----
+
 func.func @route_c2() {
   coremesh.program "p" grid(1, 4) () : () -> () {
     // expected-error@+1 {{has the color 3 twice}}

@@ -30,13 +30,14 @@ def reduce_dimension(source: Laid, result: Laid, dimension: int, how: How, schem
             "A ring needs a vector that each core has cut in as many chunks as its line has cores; blocks of layouts "
             "are whole. Choose a chain, a tree or a k_tree."
         )
-    writer = Writer("reduce" if result.at else "allreduce", source.height, source.width)
+    axis = source.axis_of(dimension)
+    writer = Writer("reduce" if axis in result.at else "allreduce", source.height, source.width)
     at = received(writer, "x", source)
     total = slot(writer.buffer("y", result.tile, result.dtype))
     _combine_own(writer, source, dimension, how, at, total)
-    line = Line(writer, source.axis_of(dimension), total, how)
-    if result.at:
-        _move(line, reduce_line(line, scheme), result.at[line.axis])
+    line = Line(writer, axis, total, how)
+    if axis in result.at:
+        _move(line, reduce_line(line, scheme), result.at[axis])
     else:
         allreduce([line], [scheme])
     put(writer, "y", result, total, output=True)

@@ -124,8 +124,14 @@ class Laid:
 
 
 def laid(value: ir.Value) -> Laid:
-    """How a value lies."""
+    """How a value lies.
+
+    Raises:
+        UnsupportedError: it has no elements.
+    """
     kind = ir.RankedTensorType(value.type)
+    if 0 in kind.shape:
+        raise UnsupportedError(f"{kind} has no elements, so that no core would hold a part of it. Leave the op out.")
     match = _LAYOUT.fullmatch(str(kind.encoding))
     assert match is not None, f"no layout: {value.type}"
     height, width, splits, rest = match.groups()

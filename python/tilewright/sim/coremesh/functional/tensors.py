@@ -70,7 +70,7 @@ def _collect(places: list[Place], memory: Memory, steps: list[Step]) -> np.ndarr
             "expressions must reach all of them."
         )
     _check_replicas(place, memory.grid, values, cores, first[which.ravel()])
-    whole = values[first].reshape(*blocks, *tiles.buffer.shape)
+    whole = values[first].reshape((*blocks, *tiles.buffer.shape))
     rank = len(blocks)
     whole = whole.transpose([axis for d in range(rank) for axis in (d, rank + d)])
     whole = whole.reshape(tuple(b * s for b, s in zip(blocks, tiles.buffer.shape, strict=True)))

@@ -103,6 +103,18 @@ def test_reductions(algorithm: str, everywhere: bool, combine: str, size: int):
     np.testing.assert_array_equal(found, x.sum(1) if combine == "add" else x.max(1))
 
 
+@pytest.mark.parametrize("at", ["", ", at y = 2"])
+def test_reduction_to_a_number_and_of_one_row(at: str):
+    """Of a tensor that lies on one row of cores; and to a tensor without dimensions."""
+    x, rows = integers(6), integers(7, 6)
+    kind, result = tensor((7, 6), "i32", layout((4, 6), "*, x", at)), tensor((7,), "i32", layout((4, 6), "*", at))
+    found = expanded("coremesh.allreduce add %0 dim 1 by chain", [kind], result, rows)
+    np.testing.assert_array_equal(found, rows.sum(1))
+    if not at:
+        kind, result = tensor((6,), "i32", layout((4, 6), "x")), f"tensor<i32, {layout((4, 6), '')}>"
+        assert expanded("coremesh.allreduce max %0 dim 0 by tree", [kind], result, x) == x.max()
+
+
 @pytest.mark.parametrize("order", ["", " ring"])
 def test_values_that_only_move(order: str):
     x, grid = integers(7, 9), (3, 5)
@@ -128,6 +140,11 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: expanded("coremesh.allreduce add %0 dim 0 by ring", [tensor((2, 7), "f32", layout((2, 3), "y, x"))],
                          tensor((7,), "f32", layout((2, 3), "x"))),
         "Choose a chain, a tree or a k_tree",
+    ),
+    "empty": (
+        lambda: expanded("coremesh.allreduce add %0 dim 0 by chain", [tensor((0, 7), "f32", layout((2, 3), "y, x"))],
+                         tensor((7,), "f32", layout((2, 3), "x"))),
+        "has no elements",
     ),
     "grid": (
         lambda: expanded("coremesh.reshape_grid %0", [tensor((4, 7), "f32", RING)],

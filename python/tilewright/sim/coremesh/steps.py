@@ -41,16 +41,16 @@ def unroll(program: Program) -> list[Step]:
     Raises:
         UserError: there are more than `MOST_STEPS`.
     """
-    steps = []
-    for step in _walk(program.body, (), ()):
-        if len(steps) == MOST_STEPS:
-            raise UserError(
-                f"Program '{program.name}' has more than {MOST_STEPS} steps, counted with all turns of its loops: "
-                "the functional and the wavelet simulator take no longer ones. Simulate fewer turns, or use the "
-                "timing model of whole machines."
-            )
-        steps.append(step)
-    return steps
+    if (count := _count(program.body)) > MOST_STEPS:
+        raise UserError(
+            f"Program '{program.name}' has {count} steps, counted with all turns of its loops, and the functional and "
+            f"the wavelet simulator take {MOST_STEPS}. Simulate fewer turns, or use the timing model of whole machines."
+        )
+    return list(_walk(program.body, (), ()))
+
+
+def _count(body: tuple[Instruction, ...]) -> int:
+    return sum(max(one.count, 0) * _count(one.body) if isinstance(one, Loop) else 1 for one in body)
 
 
 def _walk(body: tuple[Instruction, ...], path: tuple[int, ...], loops: tuple[int, ...]) -> Iterator[Step]:

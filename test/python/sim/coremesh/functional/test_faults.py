@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,13 @@ def fails(body: list[Instruction], *parts: str, routes: tuple[Route, ...] = (EAS
 def compute(reads: tuple[str, ...], writes: tuple[str, ...], cores: Cores = ALL) -> Compute:
     keep = lambda *tiles: tuple(tiles[0] for _ in writes)  # noqa: E731
     return Compute(cores, "keep", tuple(map(Slot, reads)), tuple(map(Slot, writes)), Cost(elements=1), keep)
+
+
+def test_too_many_steps():
+    """Counted, not undone: a loop of a billion turns is an error at once."""
+    start = time.monotonic()
+    fails([Loop(3, (Loop(10**9, (Wait(()), Wait(()))),)), Wait(())], "has 6000000001 steps", "timing model")
+    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])

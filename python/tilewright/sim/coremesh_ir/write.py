@@ -86,6 +86,8 @@ class _Writer:
     def collect(self, name: str, type_: ir.Type) -> ir.Value:
         """One output, of all places that hold tiles of it."""
         places = [place for place in self.program.outputs if place.name == name]
+        if len({place.order for place in places}) > 1:
+            raise UserError(f"program {self.program.name}: places of output {name} count cores in several orders")
         pieces = [(self.slot(place.slot), _block(place)) for place in places]
         return self.builder.collect(pieces, type_, places[0].order)
 

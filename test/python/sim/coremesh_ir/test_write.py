@@ -173,3 +173,10 @@ def test_rounding_upwards():
         (expr,) = ir.AffineMap.get(1, 0, [ir.AffineExpr.get_ceil_div(ir.AffineExpr.get_dim(0), 4)]).results
         up = to_expression(expr)
     assert [up([value]) for value in (-5, -4, 0, 1, 4, 5)] == [-1, -1, 0, 1, 1, 2]
+
+
+def test_places_of_one_output_in_several_orders():
+    first, last = PROGRAM.outputs[1:]
+    wrong = replace(PROGRAM, outputs=(PROGRAM.outputs[0], first, replace(last, order="linear")))
+    with ir.Context(), ir.Location.unknown(), pytest.raises(UserError, match="output both count cores in several"):
+        module_of(wrong)

@@ -128,6 +128,7 @@ class _Counter:
         self._bodies = bodies
         self._operations = operations
         self._moved: dict[Any, tuple[int, int]] = {}
+        self._holds: dict[str, bool] = {}
         self.counts = Counts()
 
     def block(self, block: ir.Block, times: int, within: str) -> None:
@@ -208,7 +209,9 @@ class _Counter:
             self._add(op, times, within)
             return
         block = body.regions[0].blocks[0]
-        if any(inner.name in _STEPS for inner in nested(block)):
+        if name not in self._holds:  # equal layers launch one kernel again and again
+            self._holds[name] = any(inner.name in _STEPS for inner in nested(block))
+        if self._holds[name]:
             self.counts.pieces.append(Piece(name, times, within, 0, 0, holds=True))
             self.block(block, times, within=name)
             return

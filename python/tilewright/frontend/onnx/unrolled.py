@@ -15,13 +15,15 @@ from collections.abc import Sequence
 
 import onnx
 
+from tilewright.frontend.onnx.node import label
+
 _PRODUCTS = ("MatMul", "Gemm")
 _LEAST = 8
 """Products with one weight, each behind the last one, that are taken for a loop."""
 
 
 def unrolled(graph: onnx.GraphProto) -> dict[str, str]:
-    """A remark for the last product of each such chain, by the node's name; one for loops of equal steps.
+    """A remark for the last product of each such chain, by the node's label; one for loops of equal steps.
 
     Args:
         graph: a main graph, nodes in order.
@@ -29,7 +31,7 @@ def unrolled(graph: onnx.GraphProto) -> dict[str, str]:
     constants = {tensor.name for tensor in graph.initializer}
     constants |= {node.output[0] for node in graph.node if node.op_type == "Constant"}
     constants |= {n.output[0] for n in graph.node if n.op_type == "Transpose" and n.input[0] in constants}
-    uses = Counter(name for node in graph.node if node.op_type in _PRODUCTS for name in set(node.input) & constants)
+    uses = Counter(name for node in graph.node for name in _factors(node) & constants)
     found: dict[int, str] = {}
     for weight in (name for name, count in uses.items() if count >= _LEAST):
         steps, last = _chain(graph.node, weight)
@@ -45,16 +47,21 @@ def unrolled(graph: onnx.GraphProto) -> dict[str, str]:
     }
 
 
+def _factors(node: onnx.NodeProto) -> set[str]:
+    """What a product multiplies: not what Gemm adds, which layers of weights of their own may share."""
+    return set(node.input[:2]) if node.op_type in _PRODUCTS else set()
+
+
 def _chain(nodes: Sequence[onnx.NodeProto], weight: str) -> tuple[int, str]:
-    """The largest number of products with a weight on one way through the graph, and the last one's name."""
+    """The largest number of products with a weight on one way through the graph, and the last one's label."""
     behind: dict[str, int] = {}
     longest, last = 0, ""
     for node in nodes:
         steps = max((behind.get(name, 0) for name in node.input), default=0)
-        if node.op_type in _PRODUCTS and weight in node.input:
+        if weight in _factors(node):
             steps += 1
             if steps > longest:
-                longest, last = steps, node.name
+                longest, last = steps, label(node)
         if steps:
             behind.update(dict.fromkeys(node.output, steps))
     return longest, last

@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 
 import tilewright as tw
 from tilewright.demo.graph import GraphBuilder
+from tilewright.frontend.onnx.unrolled import unrolled
 
 HIDDEN = 6
 
@@ -54,6 +55,24 @@ def test_steps_one_behind_the_other(steps: int, said: bool) -> None:
 
 def test_steps_that_wait_for_nothing_are_no_loop() -> None:
     assert told(tw.compile(recurrence(12, apart=True), threads=1)) == []
+
+
+def test_layers_that_share_a_bias_are_no_loop() -> None:
+    """Exporters merge equal constants, zeros of biases for one."""
+    g = GraphBuilder("layers")
+    h, zeros = g.input("x", np.float32, [2, HIDDEN]), g.weight(np.zeros(HIDDEN, np.float32), "zeros")
+    for layer in range(12):
+        h = g.op("Gemm", h, g.weight(np.full((HIDDEN, HIDDEN), layer + 1, np.float32), f"w{layer}"), zeros)
+    g.output(h, "y", np.float32, [2, HIDDEN])
+    assert unrolled(g.model().graph) == {}
+
+
+def test_a_node_without_a_name_is_told_by_its_result() -> None:
+    proto = recurrence(9)
+    for node in proto.graph.node:
+        node.name = ""
+    (last,) = [node.output[0] for node in proto.graph.node if node.op_type == "MatMul"][-1:]
+    assert list(unrolled(proto.graph)) == [last]
 
 
 @pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])

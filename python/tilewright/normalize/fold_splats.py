@@ -69,5 +69,9 @@ def _copied_number(copy: ir.Operation) -> ir.Attribute | None:
         return None
     if made is None or made.name != "arith.constant":
         return None
+    element = ir.RankedTensorType(made.results[0].type).element_type
+    plain = isinstance(element, ir.IntegerType) and element.is_signless
+    if not (plain or isinstance(element, ir.FloatType | ir.IndexType)):
+        return None  # a constant is no single number of another type
     value = made.attributes["value"]
     return value.get_splat_value() if isinstance(value, ir.DenseElementsAttr) and value.is_splat else None

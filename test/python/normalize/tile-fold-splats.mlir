@@ -60,3 +60,26 @@ func.func @stay() -> (tensor<2x2xf32>, tensor<2x2xf32>) {
   } -> tensor<2x2xf32>
   return %x, %y : tensor<2x2xf32>, tensor<2x2xf32>
 }
+
+// A number of these types is no constant.
+
+// CHECK-LABEL: @no_numbers
+// CHECK-NOT: linalg.fill
+// CHECK-COUNT-2: linalg.generic
+func.func @no_numbers() -> (tensor<2x3xui8>, tensor<2x3xcomplex<f32>>) {
+  %bytes = arith.constant dense<200> : tensor<3xui8>
+  %d = tensor.empty() : tensor<2x3xui8>
+  %x = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%bytes : tensor<3xui8>) outs(%d : tensor<2x3xui8>) {
+  ^bb0(%a: ui8, %o: ui8):
+    linalg.yield %a : ui8
+  } -> tensor<2x3xui8>
+  %pairs = arith.constant dense<(1.0, 2.0)> : tensor<3xcomplex<f32>>
+  %e = tensor.empty() : tensor<2x3xcomplex<f32>>
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, #same], iterator_types = ["parallel", "parallel"]}
+      ins(%pairs : tensor<3xcomplex<f32>>) outs(%e : tensor<2x3xcomplex<f32>>) {
+  ^bb0(%a: complex<f32>, %o: complex<f32>):
+    linalg.yield %a : complex<f32>
+  } -> tensor<2x3xcomplex<f32>>
+  return %x, %y : tensor<2x3xui8>, tensor<2x3xcomplex<f32>>
+}

@@ -1,5 +1,4 @@
-//===- TablePatterns.cpp - gathers from tables of four
-//---------------------===//
+//===- TablePatterns.cpp - gathers from tables of four --------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.

@@ -140,7 +140,8 @@ LogicalResult expand(Operation *op, bool avx512) {
 /// Whether a division is worth that: on a CPU one of vectors, on a GPU each
 /// (PTX has a subroutine for its rare ends, and what lives across spills).
 bool isOfKernel(arith::DivFOp op) {
-  return isa<VectorType>(op.getType()) || op->getParentOfType<gpu::GPUModuleOp>();
+  return isa<VectorType>(op.getType()) ||
+         op->getParentOfType<gpu::GPUModuleOp>();
 }
 
 /// Divisions by constants inside kernels.

@@ -25,7 +25,8 @@ class Inputs:
         """Arguments with each value as what it is for each of its inputs.
 
         Raises:
-            UserError: lists do not fit what the model was compiled for, or a tuple has another number of parts.
+            UserError: lists do not fit what the model was compiled for, a tuple has another number of parts, or an
+                input is given by two names, of a whole and of a part of it.
         """
         positional: list[Any] = []
         for value in args:
@@ -35,7 +36,12 @@ class Inputs:
                 positional.append(value)
         found: dict[str, Any] = {}
         for name, value in named.items():
-            found |= self._parts(value, name)
+            parts = self._parts(value, name)
+            twice = [part for part in parts if part in found]
+            if twice:
+                whole = min((n for n in named if f"{twice[0]}.".startswith(f"{n}.")), key=len)
+                raise UserError(f"input {twice[0]} is given twice: by its own name, and as a part of {whole}")
+            found |= parts
         return positional, found
 
     def _parameter(self, value: Any, name: str) -> str:
@@ -44,7 +50,7 @@ class Inputs:
         return whole if isinstance(value, tuple) and self._is_tuple(whole) else name
 
     def _is_tuple(self, name: str) -> bool:
-        return name not in self._shapes and any(other.startswith(f"{name}.0") for other in self.names)
+        return name not in self._shapes and any(f"{other}.".startswith(f"{name}.0.") for other in self.names)
 
     def _parts(self, value: Any, name: str) -> dict[str, Any]:
         """A value as the inputs that it is, by their names."""

@@ -77,3 +77,29 @@ def test_what_does_not_fit(value: Any, told: str) -> None:
 def test_tuples_of_another_length() -> None:
     with pytest.raises(UserError, match="input p.1 is a tuple of 2, got one of 1"):
         TUPLE.spread([(rows(1, 1), (np.zeros(4),))], {})
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("inputs", "named", "told"),
+    [
+        (
+            TUPLE,
+            {"p": (rows(2, 3), (np.zeros(4), np.ones(5))), "p.1.0": 5},
+            "input p.1.0 is given twice: .* part of p$",
+        ),
+        (RAGGED, {"u": rows(1, 0, 2), "u.offsets0": [0, 1, 1, 2]}, "input u.offsets0 is given twice: .* part of u$"),
+    ],
+    ids=["tuple", "lists"],
+)
+def test_a_whole_and_a_part(inputs: Inputs, named: dict[str, Any], told: str, turned: bool) -> None:
+    """Offsets that are given beside the lists whose they are might be others."""
+    given = dict(reversed(named.items())) if turned else named
+    with pytest.raises(UserError, match=told):
+        inputs.spread([], given)
+
+
+def test_names_that_only_begin_like_parts() -> None:
+    """An array may be given as a tuple of numbers: h.01 is no part of a tuple h."""
+    inputs = Inputs(["h.01", "h.02"], [(3,), (2,)], [F32, F32])
+    assert inputs.spread([(1, 2, 3), (4, 5)], {}) == ([(1, 2, 3), (4, 5)], {})

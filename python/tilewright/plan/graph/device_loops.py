@@ -49,12 +49,10 @@ class Limits:
     Attributes:
         longest: seconds of a launch up to which nobody asks how many blocks it would rather have.
         launch: seconds of one.
-        units: multiprocessors.
     """
 
     longest: float
     launch: float
-    units: int
 
 
 class Kernels:
@@ -77,14 +75,28 @@ class Kernels:
             return f"kernel {name} has warps that only load (TMA), with barriers that are set up once for a launch"
         if any(op.name.startswith("tile.semaphore") for op in _walk(kernel)):
             return f"tasks of kernel {name} wait for each other"
-        return self._loses(launch, kernel, limits)
+        return self._loses(launch, self._held(kernel), limits)
 
-    def _loses(self, launch: ir.Operation, kernel: ir.Operation, limits: Limits) -> str:
+    def crowded(self, op: ir.Operation, ops: Sequence[ir.Operation], limits: Limits) -> str:
+        """Why a launch in `op` had better have blocks of its own than share one kernel's with all of `ops`; "": none.
+
+        The blocks have the threads of the kernel with the most of them: the GPU may hold fewer than each one wants.
+        """
+        held = self._held(*(self._kernels[kernel_of(launch)] for each in ops for launch in launches_in(each)))
+        return next(filter(None, (self._loses(launch, held, limits) for launch in launches_in(op))), "")
+
+    def _loses(self, launch: ir.Operation, most: int, limits: Limits) -> str:
         """Why a kernel that takes long had better have blocks of its own; "" where as many are held anyway.
 
         Blocks that stay are held with the most registers, of which a kernel may want fewer. What is missing of its own
         blocks is taken for time that is lost.
+
+        Args:
+            launch: of a kernel.
+            most: blocks that are held.
+            limits: of what one may cost.
         """
+        kernel = self._kernels[kernel_of(launch)]
         prediction = prediction_of(kernel)
         nanoseconds, occupancy = (int(str(prediction.get(name, 0))) for name in ("ns", "occupancy"))
         tasks, seconds = _tasks(launch), nanoseconds * 1e-9
@@ -93,8 +105,8 @@ class Kernels:
         what = f"kernel {kernel_of(launch)} takes {seconds * 1e6:.0f} us"
         if tasks is None or not occupancy:
             return f"{what}, beside which a launch is short"
-        own = min(tasks, occupancy * self._units)
-        held = min(own, self._held(kernel))
+        own = max(1, min(tasks, occupancy * self._units))
+        held = min(own, most)
         lost = seconds * (own / held - 1)
         if lost <= limits.launch:
             return ""
@@ -136,7 +148,12 @@ def find_stretches(block: ir.Block, kernels: Kernels, limits: Limits) -> Found:
     reasons = {op: reason for op in ops if (reason := _obstacle(op, kernels, limits))}
     while True:
         stretches = [s for s in _split(ops, reasons) if any(_has_launch(op) for op in s.marked)]
-        wrong = {op: reason for s in stretches for op in s.marked if (reason := _ties(op, s))}
+        wrong = {
+            op: reason
+            for s in stretches
+            for op in s.marked
+            if (reason := _ties(op, s) or kernels.crowded(op, s.marked, limits))
+        }
         if not wrong:
             return Found(stretches, reasons)
         reasons |= wrong

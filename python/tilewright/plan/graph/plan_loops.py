@@ -69,7 +69,7 @@ class PlanLoops(Pass):
                 self._visit(function.operation, kernels)
 
     def _visit(self, op: ir.Operation, kernels: Kernels) -> None:
-        limits = Limits(_rate(op, "loop.longest"), _rate(op, "launch"), self.units)
+        limits = Limits(_rate(op, "loop.longest"), _rate(op, "launch"))
         for region in op.regions:
             for block in region.blocks:
                 found = find_stretches(block, kernels, limits)

@@ -175,3 +175,56 @@ func.func @beside(%x: memref<64xf32>, %a: memref<64xf32>, %b: memref<64xf32>, %y
   }
   return
 }
+
+// -----
+
+tile.kernel @narrow(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i)
+    attributes {tile.prediction = {ns = 90000 : i64, occupancy = 2 : i64}, tile.warps = 4 : i64} {
+  tile.return
+}
+tile.kernel @wide(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) attributes {tile.threads = 256 : i64} {
+  tile.return
+}
+
+// Two blocks of 128 threads are held on a multiprocessor, and one of 256, which all have in one kernel: what takes long
+// is launched by the host, beside a loop that is such a kernel.
+// CHECK-LABEL: func.func @apart
+// CHECK: tile.launch @narrow
+// CHECK-NOT: tile.blocks
+// CHECK: scf.for
+// CHECK: } {tile.blocks = 4 : i64}
+func.func @apart(%x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  tile.launch @narrow grid(%c64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  scf.for %t = %c0 to %c64 step %c1 {
+    tile.launch @wide grid(%c64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  }
+  return
+}
+// CHECK-LABEL: func.func @together
+// CHECK-NOT: tile.blocks
+func.func @together(%x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  // expected-remark@+1 {{takes 90 us, and up to 90 us more with the 4 blocks that are surely held, of 8 that it has}}
+  scf.for %t = %c0 to %c64 step %c1 {
+    tile.launch @narrow grid(%c64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+    tile.launch @wide grid(%c64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  }
+  return
+}
+// Alone, as many are held as it wants.
+// CHECK-LABEL: func.func @alone
+// CHECK: } {tile.blocks = 8 : i64}
+func.func @alone(%x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  scf.for %t = %c0 to %c64 step %c1 {
+    tile.launch @narrow grid(%c64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+  }
+  return
+}

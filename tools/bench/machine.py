@@ -43,11 +43,11 @@ class Neighbours:
         return max(0.0, (busy - own) / max(clock, 1e-9))
 
     def busiest(self) -> str:
-        """The command of the process among the others that used most time, or nothing."""
+        """The program among the other processes that used most time, without its folder and arguments, or nothing."""
         used = {pid: ticks - self._before.get(pid, 0) for pid, ticks in _ticks().items() if pid not in self._own}
         pid = max(used, key=used.__getitem__, default=0)
         try:
-            return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()[:80] if used[pid] else ""
+            return Path(f"/proc/{pid}/comm").read_text().strip() if used[pid] else ""
         except (OSError, KeyError):
             return ""
 

@@ -217,7 +217,7 @@ def _run(
         "suite": arguments.suite,
         "target": arguments.target,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": shlex.join(["tools/bench/run", *argv]),
+        "command": shlex.join(["tools/bench/run", *(Path(a).name if a.endswith(".json") else a for a in argv)]),
         "machine": about,
         "limits": limits.rates,
         "effort": vars(effort),

@@ -29,6 +29,9 @@ _UNROLLED = 32
 TABLE = 4
 """Elements of a window that an instruction picks from in each quarter of a register, f32 on x86 with AVX."""
 
+_PADDING = 0.05
+"""Registers of zeros that may fill the last iteration, of those that there are: they are stored and read, too."""
+
 _TASKS = 8
 """Tasks for each core: shares of memory are uneven."""
 
@@ -71,7 +74,9 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
     assert isinstance(pattern, NM)
     rows, columns = (product.m, product.n) if product.left else (product.n, product.m)
     lanes = device.units.vector_bits // (8 * SIZES[element])
-    streams = max(1, min(device.units.registers // 8 // columns, rows // lanes))
+    groups = -(-rows // lanes)
+    most = max(1, device.units.registers // 8 // columns)
+    streams = next(s for s in range(most, 0, -1) if s == 1 or -groups % s <= _PADDING * groups)
     tasks = _TASKS * device.units.count
     return GemvKernel(
         rows=rows,

@@ -43,7 +43,7 @@ def test_published_ratios_are_no_predictions(row: predicted.Row) -> None:
 
 def test_the_device_counts() -> None:
     """Blocks that come from memory come sooner from a faster one; who compiles for the architecture sees no change."""
-    case = predicted.Case("b2b", predicted._program("b2b_gemm", (64, 64, 64, 64), a=(64, 1), b=(4, 1), c=(1, 4)))
+    case = predicted.Case("b2b", predicted._program("b2b_gemm", (64, 8, 8, 64), a=(1024, 1), b=(1, 1), c=(4, 1)))
     h100, h200 = (predicted.predict(case, devices.get(f"nvidia-{name}")).compiled for name in ("h100", "h200"))
     assert h100 is not None and h200 is not None and h200 < h100
     assert registry.parse_target("cuda:sm_90a").here().device == devices.get("nvidia-h100")

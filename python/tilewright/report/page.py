@@ -10,14 +10,14 @@ from typing import Any
 
 from tilewright.report import ir_text
 from tilewright.report.counts import counts_section
+from tilewright.report.document import cards, document
 from tilewright.report.gpu_kernels import predicted_on_gpu
-from tilewright.report.html import Raw, bar, details, esc, join, quantity, seconds, section, table, tag
+from tilewright.report.html import Raw, bar, details, join, quantity, seconds, section, table, tag
 from tilewright.report.kernels import kernel_colors, kernel_section
 from tilewright.report.measure import Measurement
 from tilewright.report.picture import picture
 from tilewright.report.roofline import is_gpu
 from tilewright.report.sparsity import sparsity_section
-from tilewright.report.style import CSS
 
 
 def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> str:
@@ -41,13 +41,7 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
         _device(report),
         _footer(model),
     ]
-    body = tag("main", join(part for part in parts if part is not None))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{esc(name)} – Tilewright report</title><style>{CSS}</style></head>\n"
-        f"<body>{body.text}</body></html>\n"
-    )
+    return document(f"{name} – Tilewright report", parts)
 
 
 def _error(entry: Any, against: str) -> str:
@@ -76,14 +70,13 @@ def _head(model: Any, report: dict[str, Any], name: str, measured: Measurement |
     if not measured and any(predicted):
         call = (seconds(sum(time or 0.0 for time in predicted)), "predicted, all kernels")
     launches = sum(kernel.launches for kernel in model.kernels)
-    cards = [
+    figures = [
         call,
         (seconds(spent), "to compile"),
         (str(len(model.kernels)), f"kernels, {launches} launches"),
         (quantity(held["weights"], "B"), "weights"),
         (quantity(held["arena"], "B"), "arena (all temporaries)"),
     ]
-    boxes = join(tag("div", join([tag("b", value), tag("span", label)]), cls="card") for value, label in cards)
     target = _target(model, report)
     narrow = model._manifest.compile.get("precision")
     if narrow:
@@ -91,7 +84,7 @@ def _head(model: Any, report: dict[str, Any], name: str, measured: Measurement |
     rough = model._manifest.compile.get("accuracy")
     if rough:
         target += f"; accuracy {rough['name']}" + _error(rough, "exact")
-    return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), tag("div", boxes, cls="cards")]))
+    return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), cards(figures)]))
 
 
 def _groups(model: Any, report: dict[str, Any], measured: Measurement | None) -> Raw | None:

@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import base64
-import struct
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from tilewright.report.html import Cell, Raw, details, esc, join, seconds, section, table, tag
+from tilewright.report.html import Cell, Raw, details, join, seconds, section, table, tag
+from tilewright.report.png import image
 from tilewright.report.style import GREY, PALETTE
 
 #: Pictures that are shown without a click.
@@ -132,17 +131,5 @@ def _image(entry: dict[str, Any]) -> Raw:
         for at in range(row * columns, (row + 1) * columns):
             opaque = _FAINT + density[at] * (255 - _FAINT) // 255 if density[at] else 0
             pixels += colors[region[at]] + bytes([opaque])
-    data = base64.b64encode(_png(columns, rows, bytes(pixels))).decode()
-    label = f"zeros of {entry['location']}: {entry['pattern']}, {_cover(entry)}"
-    return Raw(f'<img src="data:image/png;base64,{data}" alt="{esc(label)}" title="{esc(label)}">')
-
-
-def _png(width: int, height: int, rows: bytes) -> bytes:
-    """A picture of 8 bits for red, green, blue and opacity; `rows` are its bytes, a filter's number before each."""
-
-    def chunk(kind: bytes, content: bytes) -> bytes:
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
-    body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 9)) + chunk(b"IEND", b"")
-    return b"\x89PNG\r\n\x1a\n" + body
+        label = f"zeros of {entry['location']}: {entry['pattern']}, {_cover(entry)}"
+    return image(columns, rows, bytes(pixels), label)

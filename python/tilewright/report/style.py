@@ -60,6 +60,17 @@ pre { margin:10px 0 0; padding:12px 14px; background:var(--code); border-radius:
   border:1px solid var(--line); border-radius:4px; }
 .sparse figcaption { min-width:0; overflow-wrap:anywhere; } .sparse ul { list-style:none; margin:8px 0; padding:0; }
 .sparse li small { padding-left:18px; }
+.split { display:flex; width:150px; height:12px; border-radius:4px; overflow:hidden; margin-top:5px; }
+.split i { display:block; height:100%; }
+.maps { display:grid; grid-template-columns:repeat(auto-fill, minmax(180px, 1fr)); gap:12px; margin:0 0 12px; }
+.maps figure { margin:0; background:var(--card); border:1px solid var(--line); border-radius:8px; padding:12px; }
+.maps img { width:100%; image-rendering:pixelated; background:var(--bg); border:1px solid var(--line); display:block; }
+.maps figcaption { margin-top:8px; }
+.plot { background:var(--card); border:1px solid var(--line); border-radius:8px; padding:14px; overflow-x:auto;
+  margin:0 0 12px; }
+.plot svg { display:block; max-width:100%; height:auto; } .plot .g { stroke:var(--line); fill:none; }
+.plot .l { fill:none; stroke-width:1.8; } .plot text { font-size:11px; fill:var(--dim); }
+.plot .t { fill:var(--fg); font-size:12px; } .plot span { font-size:13px; margin-right:18px; color:var(--dim); }
 footer { margin-top:56px; color:var(--dim); font-size:13px; }
 """
 

@@ -39,6 +39,19 @@ class CoreClass:
 def core_classes(program: Program, field: Field | None = None, steps: list[Step] | None = None) -> list[CoreClass]:
     """The classes of a program's cores, the one that needs most memory first."""
     field, steps = field or Field(program), steps if steps is not None else unroll(program)
+    return sorted((one for one, _ in _classes(program, field, steps)), key=lambda one: (-one.peak, one.core))
+
+
+def memory_map(program: Program) -> np.ndarray:
+    """The bytes that each core holds at its fullest, without code, int64 [height, width]."""
+    peaks = np.zeros((program.height, program.width), dtype=np.int64)
+    for one, mask in _classes(program, Field(program), unroll(program)):
+        np.copyto(peaks, one.peak, where=mask)
+    return peaks
+
+
+def _classes(program: Program, field: Field, steps: list[Step]) -> list[tuple[CoreClass, np.ndarray]]:
+    """The classes, and which cores are of each: a mask that broadcasts to all."""
     used = _users(program, field, steps)
     code, keys = np.zeros((1, 1), dtype=np.int64), {0: frozenset()}
     for name, mask in used.items():  # combinations are numbered as they come, so that any number of buffers fits
@@ -56,8 +69,8 @@ def core_classes(program: Program, field: Field | None = None, steps: list[Step]
         where = str(Step(points[at].instruction, points[at].path, ())) if totals else "the begin"
         mask = code == number
         peak = totals[at] if totals else 0
-        found.append(CoreClass(field.first(mask), field.size(mask), peak, where, tuple(held)))
-    return sorted(found, key=lambda one: (-one.peak, one.core))
+        found.append((CoreClass(field.first(mask), field.size(mask), peak, where, tuple(held)), mask))
+    return found
 
 
 def check_memory(

@@ -19,7 +19,7 @@
 #define TWMESH_EXPORT __attribute__((visibility("default")))
 
 /// Version of this ABI, of all parts together.
-#define TWMESH_ABI_VERSION 1
+#define TWMESH_ABI_VERSION 2
 
 #ifdef __cplusplus
 #include <string>

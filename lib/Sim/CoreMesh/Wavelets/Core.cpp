@@ -75,11 +75,12 @@ void Core::Engine::push(Transfer &transfer, Transfer *Transfer::*next) {
   last = &transfer;
 }
 
-Core::Core(const twmesh_program &program, Network &network, int32_t number)
+Core::Core(const twmesh_program &program, Network &network, int32_t number,
+           Trace *trace)
     : program(program), network(network), number(number),
       pc(program.instructions + program.begin[number]),
       last(program.instructions + program.begin[number + 1]), banks(program),
-      tokens(program.tokens, 0) {}
+      tokens(program.tokens, 0), trace(trace) {}
 
 void Core::step(int64_t now) {
   if (stepped == now)
@@ -116,7 +117,7 @@ bool Core::runThread(int64_t now) {
 bool Core::startNext(int64_t now) {
   switch (pc->op) {
   case TWMESH_WAIT:
-    if (outstanding(pc->token))
+    if (waits(now))
       return false;
     break;
   case TWMESH_COMPUTE:
@@ -129,6 +130,19 @@ bool Core::startNext(int64_t now) {
   }
   ++pc;
   return true;
+}
+
+/// Whether the thread stands at a wait for what is not done.
+bool Core::waits(int64_t now) {
+  if (outstanding(pc->token)) {
+    if (waitsSince < 0)
+      waitsSince = now;
+    return true;
+  }
+  if (trace && waitsSince >= 0)
+    trace->add(*pc, TWMESH_THREAD, waitsSince, waitsSince, now);
+  waitsSince = -1;
+  return false;
 }
 
 /// Whether the kernel, or the overhead, that the thread stands at is over; it
@@ -146,6 +160,8 @@ bool Core::runs(int64_t now) {
   if (until <= now) {
     computing = false;
     computed += isKernel ? now - began : 0;
+    if (trace)
+      trace->add(*pc, TWMESH_THREAD, began, began, now);
     return true;
   }
   if (until != awaited)
@@ -162,6 +178,7 @@ void Core::startTransfer(int64_t now) {
   Transfer &transfer = *spare.back();
   spare.pop_back();
   transfer.start(*pc, program.stage + 1);
+  transfer.started = now;
   ++live;
   ++tokens[pc->token];
   if (pc->inRoute >= 0) {
@@ -236,6 +253,8 @@ bool Core::receiveOn(Engine &known, int64_t now) {
     return false;
   network.take(transfer.end, now);
   known.moved = now;
+  if (!transfer.taken)
+    transfer.firstIn = now;
   if (transfer.relays) {
     if (!transfer.taken)
       transfer.earliest = now + program.base;
@@ -246,6 +265,9 @@ bool Core::receiveOn(Engine &known, int64_t now) {
   if (++transfer.taken < transfer.wavelets)
     return true;
   known.pop(&Transfer::nextIn);
+  if (trace)
+    trace->add(*transfer.instruction, TWMESH_IN, transfer.started,
+               transfer.firstIn, now + 1);
   if (!transfer.relays)
     arrived.push_back(&transfer);
   return true;
@@ -264,6 +286,9 @@ bool Core::send(int64_t now) {
     if (transfer->sent < transfer->wavelets)
       return false;
     outbound[chosen].pop(&Transfer::nextOut);
+    if (trace)
+      trace->add(*transfer->instruction, TWMESH_OUT, transfer->started,
+                 transfer->firstOut, now + 1);
     finish(*transfer);
     return true;
   }
@@ -284,6 +309,8 @@ bool Core::sendOn(Transfer &transfer, int64_t now) {
   if (!transfer.relays && !touch(transfer, transfer.sent, true, false, now))
     return false;
   network.inject(transfer.outFlow, now);
+  if (!transfer.sent)
+    transfer.firstOut = now;
   ++transfer.sent;
   return true;
 }

@@ -16,6 +16,7 @@
 #define TILEWRIGHT_LIB_SIM_COREMESH_WAVELETS_CORE_H
 
 #include "lib/Sim/CoreMesh/Wavelets/Network.h"
+#include "lib/Sim/CoreMesh/Wavelets/Trace.h"
 
 #include <deque>
 
@@ -31,6 +32,8 @@ struct Transfer {
   int32_t outFlow = -1;
   bool relays = false, combines = false;
   int64_t earliest = 0; ///< cycle of the first wavelet that can be sent
+  int64_t started = 0;  ///< by the thread
+  int64_t firstIn = 0, firstOut = 0; ///< cycles of the first wavelets
   Transfer *nextIn = nullptr, *nextOut = nullptr; ///< behind it in line
   Transfer *before = nullptr; ///< combines into the same slot, and comes first
   /// By when each of a relay's sums can leave, in the order of wavelets.
@@ -70,7 +73,8 @@ private:
 
 class Core {
 public:
-  Core(const twmesh_program &program, Network &network, int32_t number);
+  Core(const twmesh_program &program, Network &network, int32_t number,
+       Trace *trace);
 
   /// Does what can be done in a cycle; asks to be looked at again if need be.
   void step(int64_t now);
@@ -112,6 +116,7 @@ private:
   bool runThread(int64_t now);
   bool startNext(int64_t now);
   bool runs(int64_t now);
+  bool waits(int64_t now);
   void startTransfer(int64_t now);
   bool receive(int64_t now);
   bool receiveOn(Engine &engine, int64_t now);
@@ -142,6 +147,8 @@ private:
   std::vector<Transfer *> arrived; ///< took their last wavelet just now
   std::vector<std::pair<int32_t, Transfer *>> combining; ///< last per slot
   int64_t stepped = -1;
+  Trace *trace;            ///< null: nobody wants to know
+  int64_t waitsSince = -1; ///< the thread, at a wait
   int32_t live = 0;
 };
 

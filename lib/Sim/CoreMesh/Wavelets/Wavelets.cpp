@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 
 using namespace twmesh::wavelets;
 
@@ -124,16 +125,20 @@ static void report(const twmesh_program &program, const Network &network,
     Deadlock(program, network, cores, now + 1).explain(outcome);
 }
 
-int32_t twmesh_wavelets(const twmesh_program *program,
-                        twmesh_outcome *outcome) try {
+int32_t twmesh_wavelets(const twmesh_program *program, twmesh_outcome *outcome,
+                        twmesh_trace *trace) try {
   if (const char *reason = check(*program))
     return twmesh::fail(reason);
   Network network(*program);
   std::vector<Core> cores;
   int32_t count = program->height * program->width;
   cores.reserve(count);
+  std::optional<Trace> events;
+  if (trace)
+    events.emplace(*program, *trace);
   for (int32_t core = 0; core < count; ++core)
-    cores.emplace_back(*program, network, core);
+    cores.emplace_back(*program, network, core,
+                       trace && trace->traced[core] ? &*events : nullptr);
   int64_t now = runAll(*program, network, cores);
   report(*program, network, cores, now, *outcome);
   return 0;

@@ -109,9 +109,30 @@ typedef struct {
   twmesh_waiter *waiter;
 } twmesh_outcome;
 
+/// What a part of a core did for one instruction: its thread ran a kernel, was
+/// busy or waited; an engine took wavelets in, or sent them.
+enum { TWMESH_THREAD = 0, TWMESH_IN = 1, TWMESH_OUT = 2 };
+typedef struct {
+  int64_t instruction; ///< index into `instructions`
+  int32_t engine;
+  int64_t started; ///< when the thread came to it
+  int64_t begin,
+      end; ///< of the kernel, the wait, the first to the last wavelet
+} twmesh_event;
+
+/// Events of the cores that are `traced`.
+typedef struct {
+  const uint8_t *traced; ///< [cores]
+  int64_t room;          ///< in: of `event`
+  int64_t count;         ///< out: what happened, also where there was no room
+  twmesh_event *event;
+} twmesh_trace;
+
 /// Runs a program. Returns 0, or -1 if it makes no sense: see `twmesh_error`.
+/// `trace` may be null.
 TWMESH_EXPORT int32_t twmesh_wavelets(const twmesh_program *program,
-                                      twmesh_outcome *outcome);
+                                      twmesh_outcome *outcome,
+                                      twmesh_trace *trace);
 
 #ifdef __cplusplus
 }

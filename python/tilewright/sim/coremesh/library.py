@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tilewright.core.errors import InternalError
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 
 
 def libtwmesh_path() -> Path:

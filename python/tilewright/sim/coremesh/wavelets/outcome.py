@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tilewright.sim.coremesh.wavelets.events import Event
+
 #: What leaves a router, in the order of `Outcome.links`.
 OUTPUTS = ("north", "south", "east", "west", "ramp")
 
@@ -24,6 +26,7 @@ class Outcome:
         finish: cycle at which each core was done, int64 [height, width].
         compute: cycles that each core spent in kernels, int64 [height, width].
         links: wavelets that left each router by each of `OUTPUTS`, int64 [height, width, 5].
+        events: what the traced cores did, in the order of the ends.
     """
 
     program: str
@@ -33,6 +36,7 @@ class Outcome:
     finish: np.ndarray
     compute: np.ndarray
     links: np.ndarray
+    events: tuple[Event, ...] = ()
 
     def digest(self) -> str:
         """A hash of all numbers: two runs of one program must agree."""

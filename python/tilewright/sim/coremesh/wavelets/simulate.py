@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from tilewright.core.errors import InternalError, UserError
 from tilewright.sim.coremesh.library import last_error, libtwmesh
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
+from tilewright.sim.coremesh.wavelets.events import CTrace, Recorder
 from tilewright.sim.coremesh.wavelets.kernels import access_bytes
 from tilewright.sim.coremesh.wavelets.outcome import OUTPUTS, Outcome
 from tilewright.sim.coremesh.wavelets.streams import Streams, flatten
@@ -65,17 +67,18 @@ class _Outcome(ctypes.Structure):
     ]
 
 
-def simulate(program: Program, machine: Machine, limit: int = LIMIT) -> Outcome:
+def simulate(program: Program, machine: Machine, limit: int = LIMIT, trace: Sequence[tuple[int, int]] = ()) -> Outcome:
     """Run a program on a machine, wavelet by wavelet.
 
     Flows of a route without colors have virtual channels of their own; those of one color share queues.
 
     Args:
         limit: cycles after which the run is given up.
+        trace: cores (y, x) whose events are wanted.
 
     Raises:
-        UserError: the program does not fit the machine, sends what nobody receives or the reverse, its cores wait for
-            each other (the message has the cycle), or it takes more than ``limit`` cycles.
+        UserError: a core to trace is not there, the program does not fit the machine, sends what nobody receives or the
+            reverse, its cores wait for each other (the message has the cycle), or it takes more than ``limit`` cycles.
     """
     _check(program, machine, limit)
     streams = flatten(program, machine)
@@ -90,7 +93,8 @@ def simulate(program: Program, machine: Machine, limit: int = LIMIT) -> Outcome:
         waiters=len(waiters),
         waiter=ctypes.addressof(waiters),
     )
-    _call(streams, machine, limit, outcome)
+    recorder = Recorder(streams, trace) if trace else None
+    _call(streams, machine, limit, outcome, recorder)
     if outcome.status != _DONE:
         raise _stuck(program, streams, outcome, list(waiters[: outcome.waiters]), limit)
     shape = program.height, program.width
@@ -102,6 +106,7 @@ def simulate(program: Program, machine: Machine, limit: int = LIMIT) -> Outcome:
         finish.reshape(shape),
         compute.reshape(shape),
         links.reshape(*shape, len(OUTPUTS)),
+        recorder.events() if recorder else (),
     )
 
 
@@ -138,7 +143,7 @@ def _check_field(machine: Machine, field: str, least: int) -> None:
         )
 
 
-def _call(streams: Streams, machine: Machine, limit: int, outcome: _Outcome) -> None:
+def _call(streams: Streams, machine: Machine, limit: int, outcome: _Outcome, recorder: Recorder | None) -> None:
     mesh, flows, kernels = machine.mesh, streams.flows, streams.kernels
     counts = [group.size for group in flows.destinations]
     arrays = {
@@ -175,8 +180,10 @@ def _call(streams: Streams, machine: Machine, limit: int, outcome: _Outcome) -> 
         **{name: array.ctypes.data for name, array in arrays.items()},
     )
     call = libtwmesh().twmesh_wavelets
-    call.argtypes, call.restype = [ctypes.POINTER(_Program), ctypes.POINTER(_Outcome)], ctypes.c_int32
-    if call(ctypes.byref(program), ctypes.byref(outcome)) != 0:
+    pointers = [ctypes.POINTER(kind) for kind in (_Program, _Outcome, CTrace)]
+    call.argtypes, call.restype = pointers, ctypes.c_int32
+    trace = ctypes.byref(recorder.trace) if recorder else None
+    if call(ctypes.byref(program), ctypes.byref(outcome), trace) != 0:
         raise InternalError(f"the wavelet simulator refuses a program that was made for it: {last_error()}")
 
 

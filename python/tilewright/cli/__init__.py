@@ -29,6 +29,7 @@ examples:
   tilewright compile model.onnx --target cuda:sm_90a    PTX for an NVIDIA GPU; run and explain take the .tw there
   tilewright run model.tw --emulate                  run code for a GPU on the emulator
   tilewright compile model.onnx --stop-after plan    print the IR after a phase
+  tilewright explore-machine llama3-8b --grid 360x360 660x660 --sram 32K 48K    which mesh of cores to build
   tilewright emulate gemm.ptx --grid 4,4 --args a.npy zeros:f32:64x64   check a kernel with no GPU
 
 TILEWRIGHT_DEBUG=1 shows tracebacks; `tilewright doctor` lists all settings.
@@ -41,6 +42,7 @@ def _build() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
         bisect_command,
         check_command,
         emulate_command,
+        explore_command,
         inspect_commands,
         model_commands,
         sparsify_command,
@@ -60,6 +62,7 @@ def _build() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPar
     sparsify_command.add_to(commands)
     bisect_command.add_to(commands)
     emulate_command.add_to(commands)
+    explore_command.add_to(commands)
     return parser, commands.choices
 
 

@@ -94,4 +94,4 @@ def time_program(
 
 def _bytes(wavelets: np.ndarray, machine: Machine) -> np.ndarray:
     size = machine.mesh.link_bytes_per_cycle
-    return wavelets * int(size) if size.is_integer() else np.rint(wavelets * size).astype(np.int64)
+    return wavelets * int(size) if float(size).is_integer() else np.rint(wavelets * size).astype(np.int64)

@@ -31,7 +31,8 @@ from tilewright.sim.coremesh.program import (
 
 _EXPRESSIONS = {"+": 2, "*": 3, "mod": 4, "floordiv": 5}
 _TOPOLOGIES = {"mesh": 0, "torus": 1, "exchange": 2}
-_SYNCS = {"dataflow": 0, "rendezvous": 1, "lockstep": 2}
+#: Synchronisations, by the number that libtwmesh has for them.
+SYNCS = {"dataflow": 0, "rendezvous": 1, "lockstep": 2}
 _DIRECTIONS = {"east": (0, 1), "west": (0, -1), "south": (1, 0), "north": (-1, 0)}
 #: Ticks of a cycle where costs are no whole cycles.
 FINE = 1000
@@ -71,8 +72,8 @@ class Writer:
         return np.array([*config, *self._route_words(), len(self._tokens), *body], dtype=np.int64)
 
     def _config(self, sync: str, entries: int | None, share: bool, period: bool) -> list[int]:
-        if sync not in _SYNCS:
-            raise UserError(f"there is no synchronisation '{sync}': use one of {', '.join(_SYNCS)}")
+        if sync not in SYNCS:
+            raise UserError(f"there is no synchronisation '{sync}': use one of {', '.join(SYNCS)}")
         if entries is not None and entries < 0:
             raise UserError(f"fabric_entries is {entries}: give the wavelets that the fabric holds per hop, or None")
         program, mesh = self.program, self.machine.mesh
@@ -91,7 +92,7 @@ class Writer:
             self._moving(mesh.alpha_cycles),
             self._moving(fixed),
             self._moving(1),
-            _SYNCS[sync],
+            SYNCS[sync],
             -1 if entries is None else entries,
             int(share),
             int(period),

@@ -104,7 +104,8 @@ class Exploration:
     Attributes:
         points: of all variants, in the order in which they were named.
         axes: that are weighed.
-        front: those that run, of which none is at least as good in all axes and better in one; fastest first.
+        front: those that run, of which none is at least as good in all axes and better in one, fastest first; of equal
+            ones those that need no more of anything else.
         machine: what the variants began with; sync: of messages.
     """
 
@@ -165,10 +166,22 @@ def explore(
             grid, link, tuple(srams) or (machine.sram_bytes,), tuple(offchips) or (mesh.offchip_bytes_per_cycle,)
         )
     )
-    running = [point for point in points if not point.problem]
-    best = front([tuple(point.costs[axis] for axis in axes) for point in running])
-    chosen = sorted((running[number] for number in best), key=lambda point: point.costs["time"])
+    chosen = _front([point for point in points if not point.problem], axes)
     return Exploration(workload, machine, sync, tuple(axes), sweep.prices, points, tuple(chosen), sweep.extrapolated)
+
+
+def _front(running: Sequence[Point], axes: Sequence[str]) -> list[Point]:
+    """The front; of machines that cost the same, those that no other beats in all that could be weighed."""
+
+    def costs(point: Point, names: Sequence[str]) -> tuple[float, ...]:
+        return tuple(point.costs[name] for name in names)
+
+    best = [running[number] for number in front([costs(point, axes) for point in running])]
+    alike: dict[tuple[float, ...], list[Point]] = {}
+    for point in best:
+        alike.setdefault(costs(point, axes), []).append(point)
+    kept = [group[number] for group in alike.values() for number in front([costs(one, list(AXES)) for one in group])]
+    return sorted(kept, key=lambda point: point.costs["time"])
 
 
 def _check_axes(axes: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tilewright.plan.mesh.studies.explore import AXES, Exploration, Point
 from tilewright.report.document import document
-from tilewright.report.html import Raw, join, quantity, seconds, section, table, tag
+from tilewright.report.html import Raw, details, join, quantity, seconds, section, table, tag
 from tilewright.report.plot import Series, plot
 from tilewright.report.style import GREY
 from tilewright.sim.coremesh.profile.mesh_report import told
@@ -75,7 +75,7 @@ def sections(found: Exploration) -> list[Raw]:
     failing = [point for point in found.points if point.problem]
     axes = "; ".join(f"{axis}: {AXES[axis]}" for axis in found.axes)
     note = (
-        f"{conditions(found)} {len(found.points)} machines, {len(found.points) - len(failing)} run the model; none of "
+        f"{len(found.points)} machines, {len(found.points) - len(failing)} run the model; none of "
         f"those beats one of the {len(found.front)} on the front in one axis without losing in another. Axes: {axes}. "
         "What of weights and cache does not fit streams in through the edge beside the programs; the slower counts. "
         "The split is that of the programs."
@@ -85,7 +85,9 @@ def sections(found: Exploration) -> list[Raw]:
     parts = [section("Pareto front", *([shown] if shown else []), _table(found, rows), note=note)]
     if failing:
         lines = [(str(point.variant), point.problem) for point in failing]
-        parts.append(section("What does not run", table(("machine", "why"), lines)))
+        summary = join([tag("b", f"{len(failing)} machines"), tag("span", "each with the reason")])
+        inside = tag("div", table(("machine", "why"), lines), cls="in")
+        parts.append(section("What does not run", details(summary, inside)))
     return parts
 
 

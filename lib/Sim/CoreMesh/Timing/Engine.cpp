@@ -20,7 +20,7 @@ Engine::Engine(const Config &config, const Program &program)
       nobody(layout_.intern(std::vector<char>(config.width, 0))),
       now(config.height, rows_.constant(Cell())), tokens(program.tokens),
       sendFree(program.routes.size()), recvFree(program.routes.size()),
-      queues(program.routes.size()) {}
+      combined(program.buffers), queues(program.routes.size()) {}
 
 void Engine::run() {
   runBody(program.body);
@@ -101,23 +101,38 @@ void Engine::wait(const Instruction &instruction) {
   if (config.sync == Sync::Lockstep)
     align();
   // Engines that are free by now delay nothing any longer.
-  for (auto *engines : {&sendFree, &recvFree})
-    for (Clocks &clocks : *engines) {
-      bool busy = false;
-      for (int64_t y = 0; y < config.height && !clocks.empty(); ++y) {
-        if (clocks[y].none())
-          continue;
-        rows_.apply({OpPrune}, {&now[y], &clocks[y]}, {&clocks[y]},
-                    [&](const Cell *const *rows, Cell *const *out) {
-                      for (size_t x = 0; x < rows_.width; ++x)
-                        if (rows[1][x].time > rows[0][x].time)
-                          out[0][x] = rows[1][x];
-                    });
-        busy |= !clocks[y].none();
-      }
-      if (!busy)
-        clocks.clear();
-    }
+  for (auto *engines : {&sendFree, &recvFree, &combined})
+    for (Clocks &clocks : *engines)
+      prune(clocks, nullptr);
+  for (Ramps *ramps : {&leaving, &entering})
+    prune(ramps->until, &ramps->from);
+}
+
+/// Forgets clocks that are no later than their cores', and what belongs to
+/// them.
+void Engine::prune(Clocks &clocks, Clocks *with) {
+  bool busy = false;
+  static const Row none;
+  for (int64_t y = 0; y < config.height && !clocks.empty(); ++y) {
+    if (clocks[y].none())
+      continue;
+    Row unused, &other = with ? (*with)[y] : unused;
+    rows_.apply({OpPrune}, {&now[y], &clocks[y], with ? &other : &none},
+                {&clocks[y], &other},
+                [&](const Cell *const *rows, Cell *const *out) {
+                  for (size_t x = 0; x < rows_.width; ++x)
+                    if (rows[1][x].time > rows[0][x].time) {
+                      out[0][x] = rows[1][x];
+                      out[1][x] = rows[2][x];
+                    }
+                });
+    busy |= !clocks[y].none();
+  }
+  if (busy)
+    return;
+  clocks.clear();
+  if (with)
+    with->clear();
 }
 
 /// All cores wait for the last: a row's base is its latest.

@@ -28,6 +28,18 @@ namespace twmesh::timing {
 /// A row of clocks for each row of cores; empty: of nothing that happens.
 using Clocks = std::vector<Row>;
 
+/// The way between cores and their routers, in one direction, for all that a
+/// core sends or receives: when it began to be busy, and until when it is.
+struct Ramps {
+  Clocks from, until;
+};
+
+/// Takes a ramp for `ticks` from `begin` on; what is on it already and this
+/// never leave it idle, so that of messages that share it the last is done as
+/// early as by any other order. Returns when this would have to begin to be
+/// done as it is. Of the times in which the ramp was busy the last is known.
+Cell takeRamp(Cell &from, Cell &until, const Cell &begin, int64_t ticks);
+
 /// Messages of one execution of an instruction that have not been received.
 struct Event {
   Paths *paths;
@@ -91,6 +103,7 @@ private:
                Cell &shift) const;
   void leap(const Snapshot &before, const Cell &shift, int64_t times);
   template <typename Visit> void visit(const Visit &visit);
+  std::vector<Clocks *> engines();
 
   void compute(const Instruction &instruction);
   void send(const Instruction &instruction);
@@ -98,6 +111,7 @@ private:
   void shareColumns(Event &event, const Clocks &start, Clocks &sent);
   void wait(const Instruction &instruction);
   void checkPosted(const std::vector<int64_t> &tokens);
+  void prune(Clocks &clocks, Clocks *with);
   void align();
   void finish();
 
@@ -132,7 +146,10 @@ private:
   Rows rows_;
   const Mask *nobody;
   Clocks now;
-  std::vector<Clocks> tokens, sendFree, recvFree;
+  /// Of what is combined into a buffer, when the last began to be: the next is
+  /// taken after it, number by number.
+  std::vector<Clocks> tokens, sendFree, recvFree, combined;
+  Ramps leaving, entering;
   std::vector<std::deque<Event>> queues;
   std::deque<Posted> posted;
   Ints loops;

@@ -74,14 +74,23 @@ bool Engine::depends(const std::vector<int> &body, int dim) const {
   return false;
 }
 
+/// All clocks but those of cores.
+std::vector<Clocks *> Engine::engines() {
+  std::vector<Clocks *> all = {&leaving.from, &leaving.until, &entering.from,
+                               &entering.until};
+  for (auto *clocksOf : {&tokens, &sendFree, &recvFree, &combined})
+    for (Clocks &clocks : *clocksOf)
+      all.push_back(&clocks);
+  return all;
+}
+
 /// All rows of the state.
 template <typename Visit> void Engine::visit(const Visit &visit) {
   for (Row &row : now)
     visit(row);
-  for (auto *clocksOf : {&tokens, &sendFree, &recvFree})
-    for (Clocks &clocks : *clocksOf)
-      for (Row &row : clocks)
-        visit(row);
+  for (Clocks *clocks : engines())
+    for (Row &row : *clocks)
+      visit(row);
   for (std::deque<Event> &queue : queues)
     for (Event &event : queue)
       for (auto *clocks : {&event.first, &event.last})
@@ -105,9 +114,8 @@ Engine::Snapshot Engine::snapshot() {
     if (!row.none())
       mix((row.base - origin).time);
   });
-  for (auto *clocksOf : {&tokens, &sendFree, &recvFree})
-    for (const Clocks &clocks : *clocksOf)
-      taken.tags.push_back(clocks.empty() ? nullptr : this);
+  for (const Clocks *clocks : engines())
+    taken.tags.push_back(clocks->empty() ? nullptr : this);
   for (const std::deque<Event> &queue : queues) {
     taken.tags.push_back(nullptr);
     for (const Event &event : queue)

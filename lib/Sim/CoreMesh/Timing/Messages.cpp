@@ -17,6 +17,22 @@
 
 using namespace twmesh::timing;
 
+Cell twmesh::timing::takeRamp(Cell &from, Cell &until, const Cell &begin,
+                              int64_t ticks) {
+  if (!happens(until) || begin.time >= until.time) {
+    from = begin;
+    until = moved(begin, ticks);
+    return begin;
+  }
+  int64_t before = std::max<int64_t>(from.time - begin.time, 0);
+  if (before >= ticks)
+    return begin;
+  Cell start = after(begin, until.time - before - begin.time);
+  from = before ? begin : from;
+  until = moved(start, ticks);
+  return start;
+}
+
 void Engine::send(const Instruction &instruction) {
   const Masks &masks = layout_.masks(instruction, loops);
   int64_t ticks = instruction.ticks;
@@ -27,15 +43,18 @@ void Engine::send(const Instruction &instruction) {
       continue;
     Row &free = at(sendFree[instruction.outgoing], y);
     Row &token = at(tokens[instruction.token], y);
-    rows_.apply({OpSend, word(mask), uint64_t(ticks)}, {&now[y], &free, &token},
-                {&start[y], &free, &token},
+    Row &from = at(leaving.from, y), &until = at(leaving.until, y);
+    rows_.apply({OpSend, word(mask), uint64_t(ticks)},
+                {&now[y], &free, &token, &from, &until},
+                {&start[y], &free, &token, &from, &until},
                 [&](const Cell *const *in, Cell *const *out) {
                   for (size_t x = 0; x < rows_.width; ++x) {
-                    out[1][x] = in[1][x];
-                    out[2][x] = in[2][x];
+                    for (size_t engine = 1; engine < 5; ++engine)
+                      out[engine][x] = in[engine][x];
                     if (!mask->on[x])
                       continue;
-                    out[0][x] = later(in[0][x], in[1][x]);
+                    out[0][x] = takeRamp(out[3][x], out[4][x],
+                                         later(in[0][x], in[1][x]), ticks);
                     out[1][x] = moved(out[0][x], ticks);
                     out[2][x] = later(out[1][x], in[2][x]);
                   }
@@ -177,28 +196,39 @@ bool Engine::recv(const Posted &one) {
       continue;
     Row &free = at(recvFree[instruction.incoming], y);
     Row &token = at(tokens[instruction.token], y);
-    std::vector<const Row *> in = {&one.now[y], &free, &token};
+    Row &from = at(entering.from, y), &until = at(entering.until, y);
+    Row none;
+    int buffer = instruction.combines;
+    Row &before = buffer < 0 ? none : at(combined[buffer], y);
+    int64_t ahead = config.waiting * config.wavelet;
+    std::vector<const Row *> rows = {&one.now[y], &free,  &token,
+                                     &from,       &until, &before};
     for (const Part &part : parts) {
-      in.push_back(&part.taken[y]);
-      in.push_back(&part.takenLast[y]);
+      rows.push_back(&part.taken[y]);
+      rows.push_back(&part.takenLast[y]);
     }
-    rows_.apply({OpRecv, word(mask), uint64_t(ticks)}, in,
-                {&free, &token, &begins[y]},
-                [&](const Cell *const *rows, Cell *const *out) {
+    rows_.apply({OpRecv, word(mask), uint64_t(ticks), buffer >= 0}, rows,
+                {&begins[y], &free, &token, &from, &until, &before},
+                [&](const Cell *const *in, Cell *const *out) {
                   for (size_t x = 0; x < rows_.width; ++x) {
-                    out[0][x] = rows[1][x];
-                    out[1][x] = rows[2][x];
+                    for (size_t engine = 1; engine < 6; ++engine)
+                      out[engine][x] = in[engine][x];
                     if (!mask->on[x])
                       continue;
-                    Cell begin = later(rows[0][x], rows[1][x]);
-                    for (size_t part = 3; part < in.size(); part += 2)
-                      begin = later(begin, rows[part][x]);
+                    Cell begin = later(in[0][x], in[1][x]);
+                    for (size_t part = 6; part < rows.size(); part += 2)
+                      begin = later(begin, in[part][x]);
+                    if (happens(in[5][x]))
+                      begin = later(begin, after(in[5][x], -ahead));
+                    begin = takeRamp(out[3][x], out[4][x], begin, ticks);
+                    if (buffer >= 0)
+                      out[5][x] = later(begin, in[5][x]);
                     Cell done = moved(begin, ticks);
-                    for (size_t part = 4; part < in.size(); part += 2)
-                      done = later(done, rows[part][x]);
-                    out[0][x] = done;
-                    out[1][x] = later(rows[2][x], done);
-                    out[2][x] = begin;
+                    for (size_t part = 7; part < rows.size(); part += 2)
+                      done = later(done, in[part][x]);
+                    out[0][x] = begin;
+                    out[1][x] = done;
+                    out[2][x] = later(in[2][x], done);
                   }
                 });
   }

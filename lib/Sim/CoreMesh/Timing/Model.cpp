@@ -28,6 +28,7 @@ Config twmesh::timing::readConfig(const int64_t *&words) {
   config.hop = *words++;
   config.message = *words++;
   config.wavelet = *words++;
+  config.waiting = *words++;
   config.sync = static_cast<Sync>(*words++);
   config.entries = *words++;
   config.share = *words++;
@@ -105,6 +106,7 @@ private:
     read.outgoing = static_cast<int>(*words++);
     read.token = static_cast<int>(*words++);
     read.wavelets = *words++;
+    read.combines = static_cast<int>(*words++);
     if (read.incoming >= 0)
       program.routes[read.incoming].receivers.push_back(read.number);
   }
@@ -124,6 +126,7 @@ Program twmesh::timing::readProgram(const int64_t *&words) {
     program.routes.push_back({alongX, ring, {words, alongX ? 0 : 1}, {}});
   }
   program.tokens = *words++;
+  program.buffers = *words++;
   program.body = Reader(words, program).body();
   return program;
 }

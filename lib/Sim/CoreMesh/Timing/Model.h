@@ -29,6 +29,8 @@ struct Config {
   Topology topology;
   /// Ticks per hop, of a message besides, and of a wavelet on a link.
   int64_t hop, message, wavelet;
+  /// Wavelets of a message that wait at a core which does not take them.
+  int64_t waiting;
   Sync sync;
   /// Wavelets that the fabric holds per hop; -1: any number.
   int64_t entries;
@@ -70,6 +72,8 @@ struct Instruction {
   /// Of a computation, a message on its links, a wait.
   int64_t ticks = 0;
   int64_t wavelets = 0;
+  /// The buffer that a receive combines into; -1: it stores.
+  int combines = -1;
   std::vector<int64_t> tokens;
   int64_t count = 0;
   std::vector<int> body;
@@ -77,7 +81,7 @@ struct Instruction {
 
 struct Program {
   std::vector<Route> routes;
-  int64_t tokens = 0;
+  int64_t tokens = 0, buffers = 0;
   std::vector<Instruction> instructions;
   std::vector<int> body;
 };

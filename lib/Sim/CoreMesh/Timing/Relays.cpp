@@ -37,6 +37,7 @@ static Cell passOn(const Cell &now, const Cell &receiver, const Cell &sender,
 bool Engine::relay(std::vector<Relayed> &group) {
   std::map<int, Clocks> receivers, senders, marks;
   std::map<int, std::deque<Event>> events;
+  Ramps leavingBefore = leaving, enteringBefore = entering;
   for (Relayed &one : group) {
     const Instruction &instruction = *one.posted->instruction;
     receivers.try_emplace(instruction.incoming, recvFree[instruction.incoming]);
@@ -76,6 +77,8 @@ bool Engine::relay(std::vector<Relayed> &group) {
       tokens[token] = std::move(clocks);
     for (auto &[route, queue] : events)
       queues[route] = std::move(queue);
+    leaving = std::move(leavingBefore);
+    entering = std::move(enteringBefore);
     return false;
   }
   for (Relayed &one : group) {
@@ -100,6 +103,8 @@ struct RowScan {
   struct Place {
     size_t receiver, sender, token;
   };
+  /// As well of their ramps.
+  size_t inFrom, inUntil, outFrom, outUntil;
   std::vector<Relayed *> relays;
   std::vector<const Mask *> masks;
   std::vector<const Line *> lines;
@@ -167,8 +172,11 @@ struct RowScan {
     Cell &receiver = engine(places[i].receiver)[x];
     Cell &sender = engine(places[i].sender)[x];
     Cell &token = engine(places[i].token)[x];
-    start(i, x) =
+    Cell begin =
         passOn(now(i, x), receiver, sender, arrived, last(i, x), mine.ticks);
+    begin = takeRamp(engine(inFrom)[x], engine(inUntil)[x], begin, mine.ticks);
+    start(i, x) =
+        takeRamp(engine(outFrom)[x], engine(outUntil)[x], begin, mine.ticks);
     receiver = sender = moved(start(i, x), mine.ticks);
     token = later(token, receiver);
   }
@@ -211,6 +219,10 @@ void Engine::relayRow(std::vector<Relayed> &group, int64_t y) {
   }
   if (scan.relays.empty())
     return;
+  scan.inFrom = place(entering.from);
+  scan.inUntil = place(entering.until);
+  scan.outFrom = place(leaving.from);
+  scan.outUntil = place(leaving.until);
   scan.engines = in.size();
   std::vector<Row> missing(scan.relays.size());
   for (size_t i = 0; i < scan.relays.size(); ++i) {
@@ -297,23 +309,28 @@ void Engine::passRow(std::vector<Relayed> &group, size_t index, int64_t y,
   Row &receiver = at(recvFree[mine.incoming], y);
   Row &sender = at(sendFree[mine.outgoing], y);
   Row &token = at(tokens[mine.token], y);
+  Row &inFrom = at(entering.from, y), &inUntil = at(entering.until, y);
+  Row &outFrom = at(leaving.from, y), &outUntil = at(leaving.until, y);
   Row missing;
   rows_.apply({OpPass, word(mask), uint64_t(ticks)},
-              {&one.posted->now[y], &receiver, &sender, &token, &arrived,
-               &one.takenLast[y]},
-              {&one.start[y], &receiver, &sender, &token, &missing},
+              {&one.posted->now[y], &receiver, &sender, &token, &inFrom,
+               &inUntil, &outFrom, &outUntil, &arrived, &one.takenLast[y]},
+              {&one.start[y], &receiver, &sender, &token, &inFrom, &inUntil,
+               &outFrom, &outUntil, &missing},
               [&](const Cell *const *in, Cell *const *out) {
                 for (size_t x = 0; x < rows_.width; ++x) {
-                  for (size_t engine = 1; engine < 4; ++engine)
+                  for (size_t engine = 1; engine < 8; ++engine)
                     out[engine][x] = in[engine][x];
                   if (!mask->on[x])
                     continue;
-                  if (!happens(in[4][x])) {
-                    out[4][x] = Cell();
+                  if (!happens(in[8][x])) {
+                    out[8][x] = Cell();
                     continue;
                   }
-                  out[0][x] = passOn(in[0][x], in[1][x], in[2][x], in[4][x],
-                                     in[5][x], ticks);
+                  Cell begin = passOn(in[0][x], in[1][x], in[2][x], in[8][x],
+                                      in[9][x], ticks);
+                  begin = takeRamp(out[4][x], out[5][x], begin, ticks);
+                  out[0][x] = takeRamp(out[6][x], out[7][x], begin, ticks);
                   out[1][x] = out[2][x] = moved(out[0][x], ticks);
                   out[3][x] = later(in[3][x], out[1][x]);
                 }

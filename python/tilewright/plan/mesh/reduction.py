@@ -220,12 +220,12 @@ class _Level:
         index = self.index(self.line.place)
         group = self._group(index)
         first, root, last = self._first(group), self._root(group), self._first(group + 1) - 1
-        tokens = []
-        if self.two_way:
+        tokens = self._chain("left", equal(index, last), less(index, last), less(root, index))
+        tokens.append(self._hear("left", less(root, last)))
+        if self.two_way:  # the longer side, whose sum comes last
             tokens += self._chain("right", equal(index, first), less(first, index), less(index, root))
             tokens.append(self._hear("right", less(first, root)))
-        tokens += self._chain("left", equal(index, last), less(index, last), less(root, index))
-        return [*tokens, self._hear("left", less(root, last))]
+        return tokens
 
     def _chain(self, way: str, end: Condition, inner: Condition, side: Condition) -> list[str]:
         """On one side of the root, the last of the group sends, those between relay."""

@@ -70,7 +70,7 @@ def allreduce_cycles(scheme: Scheme, length: int, wavelets: int, ramp: int = RAM
 def levels(scheme: Scheme, length: int, wavelets: int) -> list[Estimate]:
     """One estimate per level of chains: a level ends before the next begins, as its roots wait.
 
-    A core handles each wavelet once; the two chains that meet in a root are taken side by side.
+    A core handles each wavelet once, a root those of two chains that meet in it: they share its ramp.
     """
     counts, spacing, found = scheme.counts(length), 1, []
     for members, groups in zip(counts, counts[1:], strict=False):
@@ -79,7 +79,8 @@ def levels(scheme: Scheme, length: int, wavelets: int) -> list[Estimate]:
         if not depth:
             continue
         hops = spacing * depth
-        found.append(Estimate(wavelets, wavelets * hops, hops, hops, depth, 2))
+        sides = 2 if scheme.two_way and size > 2 else 1
+        found.append(Estimate(sides * wavelets, wavelets * hops, hops, hops, depth, 2))
         spacing *= size
     return found
 

@@ -107,7 +107,7 @@ def test_sums_round_in_the_order_of_the_chains():
     x = np.array([1e8, 1.0, -1e8, 2.0, 3.0], np.float32)[None, :, None]
     done = run(reduction(Reduce(1, 5, 1, np.float32, schemes=(Scheme("k_tree", 1),))), {"x": x})["x"]
     left, right, own = np.float32(1e8) + np.float32(1), np.float32(3) + np.float32(2), np.float32(-1e8)
-    assert done[0, 0, 0] == own + left + right
+    assert done[0, 0, 0] == own + right + left
 
 
 @pytest.mark.parametrize("groups", [(5,), (0,), (2, 2)])

@@ -69,7 +69,8 @@ class Writer:
         """
         body = self._body(self.program.body)
         config = self._config(sync, entries, share, period)
-        return np.array([*config, *self._route_words(), len(self._tokens), *body], dtype=np.int64)
+        counts = [len(self._tokens), len(self._buffers)]
+        return np.array([*config, *self._route_words(), *counts, *body], dtype=np.int64)
 
     def _config(self, sync: str, entries: int | None, share: bool, period: bool) -> list[int]:
         if sync not in SYNCS:
@@ -92,6 +93,7 @@ class Writer:
             self._moving(mesh.alpha_cycles),
             self._moving(fixed),
             self._moving(1),
+            mesh.queue_depth + mesh.ramp_cycles - 1,
             SYNCS[sync],
             -1 if entries is None else entries,
             int(share),
@@ -142,7 +144,9 @@ class Writer:
         outgoing = {Send: getattr(one, "route", ""), Recv: -1, Relay: getattr(one, "outgoing", "")}[type(one)]
         number = {Send: 1, Recv: 2, Relay: 3}[type(one)]
         routes = [route if route == -1 else self._route(route) for route in (incoming, outgoing)]
-        return [number, *cores(one.cores), ticks, *routes, self._token(one.token), wavelets]
+        combines = getattr(one, "combine", None) is not None and isinstance(one, Recv)
+        into = list(self._buffers).index(one.slot.buffer) if combines else -1
+        return [number, *cores(one.cores), ticks, *routes, self._token(one.token), wavelets, into]
 
     def cycles(self, cost: Cost) -> float:
         """Cycles of a kernel: those of its vector calls, multiply-adds and other results."""

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line, root_place
-from tilewright.plan.mesh.terms import P, X, Y
-from tilewright.plan.mesh.writer import Axis, Combine, Writer, cores, slot
+from tilewright.plan.mesh.reduction import Level, Line, Scheme, broadcast_line, reduce_line, root_place
+from tilewright.plan.mesh.terms import P, X, Y, equal, less
+from tilewright.plan.mesh.writer import Axis, Combine, Overhead, Writer, cores, slot
 from tilewright.sim.coremesh.program import Order, Program
 
 
@@ -80,19 +80,40 @@ def roots(what: Reduce) -> dict[Axis, int]:
     return {axis: root_place(scheme, lengths[axis]) for axis, scheme in zip(what.axes, what.schemes, strict=True)}
 
 
-def reduce(lines: Sequence[Line], schemes: Sequence[Scheme]) -> list[int]:
+def reduce(lines: Sequence[Line], schemes: Sequence[Scheme], overhead: Overhead = "collective") -> list[int]:
     """Write a reduction along lines of one axis, then of the next. Returns the place of the root on each.
 
     Lines that do not hold a root of the axis before reduce what they have: they have nothing better to do.
     """
-    return [reduce_line(line, scheme) for line, scheme in zip(lines, schemes, strict=True)]
+    return [reduce_line(line, scheme, overhead) for line, scheme in zip(lines, schemes, strict=True)]
 
 
 def allreduce(lines: Sequence[Line], schemes: Sequence[Scheme]) -> None:
-    """Write a reduction along each axis, and broadcasts back in the opposite order."""
-    found = reduce(lines, schemes)
+    """Write a reduction along each axis, and broadcasts back in the opposite order.
+
+    The overhead of a collective is paid once per axis, where tasks are switched: when the result is there.
+    """
+    found = reduce(lines, schemes, "")
     for line, root in reversed(list(zip(lines, found, strict=True))):
         broadcast_line(line, root)
+
+
+def allreduce_groups(line: Line, groups: int) -> None:
+    """Write an allreduce within each of so many groups of cores next to each other: two chains, and a multicast.
+
+    Raises:
+        UserError: groups that are no parts of two or more cores.
+    """
+    scheme = Scheme("k_tree", 2, (groups,))
+    members, count, _ = scheme.counts(line.length)
+    level = Level(line, members, count, True, ())
+    line.writer.wait(level.start())
+    route = line.writer.route(f"{line.axis}_groups", line.axis, level.root(level.group(P)))
+    root = level.root(level.group(line.place))
+    tokens = [line.writer.send(cores(equal(line.place, root)), route, line.at)]
+    for side in (less(line.place, root), less(root, line.place)):
+        tokens.append(line.writer.recv(cores(side), route, line.at))
+    line.writer.wait(tokens, "collective")
 
 
 def broadcast(height: int, width: int, elements: int, axes: Sequence[Axis], at: Sequence[int], dtype: Any) -> Program:

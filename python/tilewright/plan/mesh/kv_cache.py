@@ -92,12 +92,7 @@ def append(cache: Cache, length: int, count: int = 1) -> Program:
     Raises:
         UserError: the cache has no room.
     """
-    if length + count > cache.tokens:
-        raise UserError(
-            f"A cache of {cache.height} x {cache.width} cores with {cache.slots} slots each holds {cache.tokens} "
-            f"tokens under '{cache.policy}'; {length} + {count} do not fit."
-            + (" Policy 'shift' would use all rows." if cache.policy == "concat" else " Use more rows of cores.")
-        )
+    _check(cache, length, count)
     writer = Writer(f"kv_{cache.policy}", cache.height, cache.width)
     tile = (1, -(-cache.features // cache.width))
     home = writer.buffer("cache", tile, cache.dtype, cache.slots)
@@ -111,6 +106,28 @@ def append(cache: Cache, length: int, count: int = 1) -> Program:
         writer.input("new", (count, cache.features), slot(fresh, number), (nowhere + number, X), "linear")
         _STEPS[cache.policy](writer, cache, (home, fresh), length + number, number)
     return writer.program()
+
+
+def append_to(writer: Writer, cache: Cache, home: str, fresh: str, length: int) -> None:
+    """Write how one token's slice, which lies in the last row at least, joins ``length`` others.
+
+    Args:
+        home, fresh: buffers of the cache and of the slice.
+
+    Raises:
+        UserError: the cache has no room.
+    """
+    _check(cache, length, 1)
+    _STEPS[cache.policy](writer, cache, (home, fresh), length, 0)
+
+
+def _check(cache: Cache, length: int, count: int) -> None:
+    if length + count > cache.tokens:
+        raise UserError(
+            f"A cache of {cache.height} x {cache.width} cores with {cache.slots} slots each holds {cache.tokens} "
+            f"tokens under '{cache.policy}'; {length} + {count} do not fit."
+            + (" Policy 'shift' would use all rows." if cache.policy == "concat" else " Use more rows of cores.")
+        )
 
 
 def _concat(writer: Writer, cache: Cache, buffers: tuple[str, str], length: int, number: int) -> None:

@@ -99,9 +99,15 @@ class Accumulator:
 
     def finish(self, name: str = "C", block: tuple[TermLike, TermLike] = (Y, X)) -> str:
         """Round to the result's type, and say that this is an output. Returns the buffer."""
-        product, home = self._product, self.name
-        if product.result != product.accumulator:
-            home = self._writer.buffer(f"{self.name}_rounded", self._shape, product.result)
-            self._writer.compute(ALL, Store(product.result), (self.tile,), (slot(home),))
+        product, home = self._product, self.rounded()
         self._writer.output(name, (product.m, product.n), slot(home), block, self._order)
+        return home
+
+    def rounded(self) -> str:
+        """Round to the result's type. Returns the buffer."""
+        product = self._product
+        if product.result == product.accumulator:
+            return self.name
+        home = self._writer.buffer(f"{self.name}_rounded", self._shape, product.result)
+        self._writer.compute(ALL, Store(product.result), (self.tile,), (slot(home),))
         return home

@@ -175,9 +175,9 @@ def _chains(line: Line, scheme: Scheme, overhead: Overhead) -> int:
     """Levels of chains: roots of one level are the members of the next."""
     counts = scheme.counts(line.length)
     levels = [(members, groups) for members, groups in zip(counts, counts[1:], strict=False) if groups < members]
-    outer: list[_Level] = []
+    outer: list[Level] = []
     for number, (members, groups) in enumerate(levels):
-        level = _Level(line, members, groups, scheme.two_way, tuple(outer))
+        level = Level(line, members, groups, scheme.two_way, tuple(outer))
         tokens = level.start()
         line.writer.wait(tokens, overhead if number == len(levels) - 1 else "")
         outer.append(level)
@@ -197,7 +197,7 @@ def root_place(scheme: Scheme, length: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Level:
+class Level:
     """Groups of cores next to each other, each with chains towards its root.
 
     Member i of n belongs to group ``ceil((i + 1) G / n) - 1`` of G: sizes differ by one at most. The root is the middle
@@ -213,13 +213,13 @@ class _Level:
     members: int
     groups: int
     two_way: bool
-    outer: tuple[_Level, ...]
+    outer: tuple[Level, ...]
 
     def start(self) -> list[str]:
         """Start the chains of all groups. Returns tokens."""
         index = self.index(self.line.place)
-        group = self._group(index)
-        first, root, last = self._first(group), self._root(group), self._first(group + 1) - 1
+        group = self.group(index)
+        first, root, last = self._first(group), self.root(group), self._first(group + 1) - 1
         tokens = self._chain("left", equal(index, last), less(index, last), less(root, index))
         tokens.append(self._hear("left", less(root, last)))
         if self.two_way:  # the longer side, whose sum comes last
@@ -239,37 +239,39 @@ class _Level:
     def _hear(self, way: str, exists: Condition) -> str:
         """The root combines what comes from one side, if there is one."""
         index = self.index(self.line.place)
-        who = cores(*self._member(self.line.place), equal(index, self._root(self._group(index))), exists)
+        who = cores(*self._member(self.line.place), equal(index, self.root(self.group(index))), exists)
         return self.line.writer.recv(who, self._route(way), self.line.at, self.line.combine)
 
     def index(self, place: Term) -> Term:
         """Which member of this level a core at this place is, if it is one."""
         for level in self.outer:
-            place = level._group(place)
+            place = level.group(place)
         return place
 
     def position(self, member: Term) -> Term:
         """The place of a member on its line."""
         for level in reversed(self.outer):
-            member = level._root(member)
+            member = level.root(member)
         return member
 
     def _member(self, place: Term) -> list[Condition]:
         """That a core is the root of its group in all levels before."""
         conditions, index = [], place
         for level in self.outer:
-            group = level._group(index)
-            conditions.append(equal(index, level._root(group)))
+            group = level.group(index)
+            conditions.append(equal(index, level.root(group)))
             index = group
         return conditions
 
-    def _group(self, index: Term) -> Term:
+    def group(self, index: Term) -> Term:
+        """The group of a member."""
         return ((index + 1) * self.groups - 1) // self.members
 
     def _first(self, group: Term) -> Term:
         return group * self.members // self.groups
 
-    def _root(self, group: Term) -> Term:
+    def root(self, group: Term) -> Term:
+        """The member that is the root of a group."""
         return (group * 2 + 1) * self.members // (2 * self.groups) if self.two_way else self._first(group)
 
     def _route(self, way: str) -> str:

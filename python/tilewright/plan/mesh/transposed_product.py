@@ -28,33 +28,49 @@ def transposed_product(product: Product) -> Program:
     The rows of B are cut into lcm(height, width) blocks, which go round the columns; no operand is aligned. In round t
     row I holds block ``h = I * held_b - t`` of B, whose products belong to the core of logical column ``h / held_a``.
     """
-    rounds = product.blocks
     writer = Writer("gemm_t", product.height, product.width)
-    state = _State(writer, product)
+    home = transposed_rounds(writer, product, *_operands(writer, product))
+    writer.output("C", (product.m, product.n), home, (Y, X), "ring")
+    return writer.program()
+
+
+def transposed_rounds(writer: Writer, product: Product, left: Slot, right: Rotation) -> Slot:
+    """Write all rounds, of operands that lie as `transposed_product` says; B is away from home then. Returns C."""
+    rounds = product.blocks
+    state = _State(writer, product, left, right)
     state.multiply(0)
-    _wait(writer, state.right.start_shift(writer, 0))
+    _wait(writer, right.start_shift(writer, 0))
     with writer.loop(rounds - 1) as turn:
-        tokens = state.reduce(turn) + state.right.start_shift(writer, turn + 1)
+        tokens = state.reduce(turn) + right.start_shift(writer, turn + 1)
         state.multiply(turn + 1)
         _wait(writer, tokens)
     _wait(writer, state.reduce(rounds - 1))
-    state.finish()
-    return writer.program()
+    return state.whole()
+
+
+def _operands(writer: Writer, product: Product) -> tuple[Slot, Rotation]:
+    """The inputs, in buffers of their own."""
+    m, k, n = _tile(product)
+    left = slot(writer.buffer("A", (m, k), product.dtype))
+    writer.input("A", (product.m, product.k), left, (Y, X), "ring")
+    held = product.held_b
+    buffer = writer.buffer("B", (n, k), product.dtype, slots(product.height, held))
+    right = Rotation(buffer, "y", "ring", product.height, held)
+    for place in range(held):
+        writer.input("B", (product.n, product.k), right.at(place), (Y * held + place, X), "ring")
+    return left, right
+
+
+def _tile(product: Product) -> tuple[int, int, int]:
+    return -(-product.m // product.height), -(-product.k // product.width), -(-product.n // product.blocks)
 
 
 class _State:
     """Buffers of a program, and what is done with them in a round."""
 
-    def __init__(self, writer: Writer, product: Product) -> None:
-        self.writer, self.product = writer, product
-        m, k, n = -(-product.m // product.height), -(-product.k // product.width), -(-product.n // product.blocks)
-        self.left = slot(writer.buffer("A", (m, k), product.dtype))
-        writer.input("A", (product.m, product.k), self.left, (Y, X), "ring")
-        held = product.held_b
-        buffer = writer.buffer("B", (n, k), product.dtype, slots(product.height, held))
-        self.right = Rotation(buffer, "y", "ring", product.height, held)
-        for place in range(held):
-            writer.input("B", (product.n, product.k), self.right.at(place), (Y * held + place, X), "ring")
+    def __init__(self, writer: Writer, product: Product, left: Slot, right: Rotation) -> None:
+        self.writer, self.product, self.left, self.right = writer, product, left, right
+        m, _, n = _tile(product)
         self.partial = writer.buffer("partial", (m, n), product.accumulator, 2) if product.width > 1 else ""
         self.total = writer.buffer("C", (m, n), product.accumulator, product.held_a)
         self.width = m, n * product.held_a
@@ -85,14 +101,14 @@ class _State:
         """Where the root keeps the block of C of a round."""
         return slot(self.total, self._passing(turn) % self.product.held_a)
 
-    def finish(self) -> None:
+    def whole(self) -> Slot:
         """C as one tile per core, in the result's type."""
         product, home = self.product, self.total
         if product.held_a > 1 or product.result != product.accumulator:
             home = self.writer.buffer("C_whole", self.width, product.result)
             parts = [slot(self.total, place) for place in range(product.held_a)]
             self.writer.compute(ALL, Store(np.dtype(product.result)), parts, (slot(home),))
-        self.writer.output("C", (product.m, product.n), slot(home), (Y, X), "ring")
+        return slot(home)
 
     def _passing(self, turn: TermLike) -> Term:
         """Which block of B's rows passes each row of cores."""

@@ -69,8 +69,8 @@ func.func @transposed(%q: tensor<12x20xf16, #tile>, %k: tensor<9x20xf16, #tile>)
 // CHECK-LABEL: func.func @gemv
 // CHECK: coremesh.program "meshgemv"
 // CHECK: coremesh.compute "vecmat"
-// CHECK: coremesh.wait collective
 // CHECK: coremesh.send @sum1 on @y_broadcast
+// CHECK: coremesh.wait collective
 func.func @gemv(%v: tensor<16xf16, #x>, %w: tensor<16x18xf16, #a>) -> tensor<18xf32, #y> {
   %0 = coremesh.gemv %v, %w by k_tree k 2 groups [2]
       : tensor<16xf16, #x>, tensor<16x18xf16, #a> to tensor<18xf32, #y>

@@ -11,10 +11,10 @@
 
 // Four wavelets: few stages matter most. A thousand: one pass.
 // SAID: remark: 4 wavelets along 64 cores by k_tree k 2: {{[0-9]+}} cycles by the model
-// SAID: remark: 1000 wavelets along 64 cores by k_tree k 1: {{[0-9]+}} cycles by the model
+// SAID: remark: 1000 wavelets along 64 cores by chain: {{[0-9]+}} cycles by the model
 // CHECK-LABEL: func.func @short_and_long
 // CHECK: coremesh.allreduce add %{{.*}} dim 1 by k_tree k 2 :
-// CHECK: coremesh.reduce max %{{.*}} dim 1 by k_tree k 1 :
+// CHECK: coremesh.reduce max %{{.*}} dim 1 by chain :
 // CHECK: coremesh.gemv %{{.*}}, %{{.*}} by k_tree k 2 :
 func.func @short_and_long(%p: tensor<2x64x4xf32, #line>, %q: tensor<2x64x2000xf16, #line>,
                           %v: tensor<640xf16, #x>, %w: tensor<640x20xf16, #a>)

@@ -63,7 +63,7 @@ def test_ipu_exchange_rate() -> None:
 def test_presets() -> None:
     ideal, calibrated = machine("wse2"), machine("wse2", "calibrated")
     assert (ideal.overheads.round, ideal.overheads.communication) == (0, 1)
-    assert calibrated.overheads.round == 416
+    assert calibrated.overheads.round == 295
     assert calibrated.mesh == ideal.mesh
 
 

@@ -81,10 +81,11 @@ def test_gemm_is_bound_by_its_shifts(side: int):
 
 
 def test_calibrated_rounds_cost_more():
-    """416 cycles per round, 0.579 per multiply-add, 2.73 per vector call: the law of WaferLLM's table 3."""
+    """So much per round, multiply-add and vector call."""
     calibrated = machine("wse2", "calibrated")
+    over = calibrated.overheads
     found = simulate(programs.gemm(8, (8, 8, 8), "float16"), calibrated).cycles
-    law = 8 * (0.579 * 512 + 2.73 * 64) + 7 * 416  # nothing is on its way in the last
+    law = 8 * (over.per_mac * 512 + over.vector_call * 64) + 7 * over.round  # nothing is on its way in the last
     assert law <= found <= 1.02 * law + 64
 
 

@@ -1,0 +1,41 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`tools/bench/run mesh`: what it prints and writes; its figures: `test/python/plan/mesh/test_published.py`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.mesh.main import main
+from bench.mesh.published import CAPACITIES, ENERGY, MODELS, REQUESTS
+
+RESULTS = Path(__file__).resolve().parents[3] / "tools" / "bench" / "results"
+
+
+def test_capacities(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """A table is printed with its preset, and written; a shift holds as many times more as there are rows."""
+    assert main(["--table", "capacities", "--json", str(tmp_path / "out.json")]) == 0
+    said = capsys.readouterr().out
+    assert "Simulated (T1) on wse2, preset calibrated" in said
+    assert "capacity 8B shift" in said
+    rows = json.loads((tmp_path / "out.json").read_text())["tables"]["capacities"]
+    for (rows_of_grid, *_), concat, shift in zip(CAPACITIES.values(), rows[::2], rows[1::2], strict=True):
+        assert shift["predicted"] // rows_of_grid == concat["predicted"]
+
+
+def test_committed_results():
+    """All published figures are there; rates within 5 %, below the ideal machine's; energies within 5 %."""
+    tables = json.loads(max(RESULTS.glob("mesh-*.json")).read_text())["tables"]
+    assert len(tables["rates"]) == sum(len(model.prefill) + len(model.decode) for model in MODELS.values())
+    assert len(tables["requests"]) == sum(len(published) for *_, published in REQUESTS.values())
+    assert len(tables["energies"]) == sum(len(others) for others in ENERGY.values())
+    for row in tables["rates"]:
+        assert abs(row["error_percent"]) < 5
+        assert row["ideal"] > row["published"]
+    assert all(abs(row["error_percent"]) < 5 for row in tables["energies"])
+    for row in tables["products"]:
+        assert row["meshgemm"] <= min(row["cannon"], row["summa"], row["all_gather"])

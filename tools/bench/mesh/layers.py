@@ -1,0 +1,59 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs of a layer as WaferLLM's released kernels have them: one head as wide as the model, half precision."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from bench.mesh.published import GROUPS, MODELS, TOKENS
+from tilewright.plan.mesh.decode_layer import DecodeLayer, decode_layer
+from tilewright.plan.mesh.decoder import Decoder
+from tilewright.plan.mesh.kv_cache import Cache
+from tilewright.plan.mesh.prefill_layer import PrefillLayer, prefill_layer
+from tilewright.plan.mesh.reduction import Scheme
+from tilewright.sim.coremesh.machine import machine
+from tilewright.sim.coremesh.program import Program
+from tilewright.sim.coremesh.timing import time_program
+from tilewright.sim.coremesh.timing.grown import time_grown
+
+HALF = np.dtype("float16")
+
+
+def tile(size: int, side: int) -> int:
+    """Of a size, one core's."""
+    return -(-size // side)
+
+
+def _decoder(width: int, hidden: int) -> Decoder:
+    return Decoder(width, hidden, dtype=HALF, accumulator=HALF)
+
+
+def prefill(model: str, side: int, tokens: int, small: int) -> Program:
+    """A layer on a grid of ``small`` rows with the tiles of ``side`` rows."""
+    sizes = MODELS[model]
+    width, hidden, rows = (tile(size, side) * small for size in (sizes.width, sizes.hidden, tokens))
+    return prefill_layer(PrefillLayer(_decoder(width, hidden), small, rows))
+
+
+def decode(model: str, side: int, tokens: int) -> Program:
+    """A layer for one token and a cache of so many, full rows; it is appended where it lies, as in the kernels."""
+    decoder = _decoder(MODELS[model].width, MODELS[model].hidden)
+    cache = Cache("concat", side, side, tile(tokens, side), side * decoder.slice(side), HALF)
+    scheme = Scheme("k_tree", 2, (GROUPS[side],))
+    return decode_layer(DecodeLayer(decoder, cache, 0, (scheme, scheme)))
+
+
+@functools.cache
+def prefill_cycles(model: str, side: int, preset: str, tokens: int = TOKENS) -> float:
+    """Of one layer; from smaller grids with tiles of the same size."""
+    return time_grown(lambda small: prefill(model, side, tokens, small), side, machine("wse2", preset)).cycles
+
+
+@functools.cache
+def decode_cycles(model: str, side: int, preset: str, tokens: int = TOKENS) -> float:
+    """Of one layer, on the whole grid."""
+    return time_program(decode(model, side, tokens), machine("wse2", preset), loads=False).cycles

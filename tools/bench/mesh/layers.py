@@ -10,10 +10,10 @@ import functools
 import numpy as np
 
 from bench.mesh.published import GROUPS, MODELS, TOKENS
-from tilewright.plan.mesh.decode_layer import DecodeLayer, decode_layer
-from tilewright.plan.mesh.decoder import Decoder
+from tilewright.plan.mesh.decoders.decode_layer import DecodeLayer, decode_layer
+from tilewright.plan.mesh.decoders.decoder import Decoder
+from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
 from tilewright.plan.mesh.kv_cache import Cache
-from tilewright.plan.mesh.prefill_layer import PrefillLayer, prefill_layer
 from tilewright.plan.mesh.reduction import Scheme
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Program

@@ -19,8 +19,8 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.allreduce import allreduce
-from tilewright.plan.mesh.decoder import Decoder
-from tilewright.plan.mesh.decoder_kernels import (
+from tilewright.plan.mesh.decoders.decoder import Decoder
+from tilewright.plan.mesh.decoders.decoder_kernels import (
     Add,
     Mask,
     Normalize,

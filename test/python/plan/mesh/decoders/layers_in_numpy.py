@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.plan.mesh.decoder import Decoder, full_width, rotary
+from tilewright.plan.mesh.decoders.decoder import Decoder, full_width, rotary
 
 Weights = dict[str, np.ndarray]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from python.plan.mesh.decoders import Weights, attention_of_one, layer_tail, normal, weights_of
+from python.plan.mesh.decoders.layers_in_numpy import Weights, attention_of_one, layer_tail, normal, weights_of
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.attention import mask
-from tilewright.plan.mesh.decode_layer import DecodeLayer, decode_layer
-from tilewright.plan.mesh.decoder import Decoder, full_width, rotary, side_by_side
+from tilewright.plan.mesh.decoders.decode_layer import DecodeLayer, decode_layer
+from tilewright.plan.mesh.decoders.decoder import Decoder, full_width, rotary, side_by_side
 from tilewright.plan.mesh.kv_cache import Cache
 from tilewright.plan.mesh.reduction import Scheme
 from tilewright.sim.coremesh.functional import run

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from python.plan.mesh.decoders import attention, layer_tail, normal, rotated, weights_of
+from python.plan.mesh.decoders.layers_in_numpy import attention, layer_tail, normal, rotated, weights_of
 from tilewright.core.errors import UserError
-from tilewright.plan.mesh.decoder import Decoder, full_width, rotary
-from tilewright.plan.mesh.prefill_layer import PrefillLayer, prefill_layer
+from tilewright.plan.mesh.decoders.decoder import Decoder, full_width, rotary
+from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
 from tilewright.sim.coremesh.functional import run
 
 

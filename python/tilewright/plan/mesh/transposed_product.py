@@ -39,10 +39,15 @@ def transposed_rounds(writer: Writer, product: Product, left: Slot, right: Rotat
     rounds = product.blocks
     state = _State(writer, product, left, right)
     state.multiply(0)
-    _wait(writer, right.start_shift(writer, 0))
-    with writer.loop(rounds - 1) as turn:
+    if rounds > 1:
+        _wait(writer, right.start_shift(writer, 0))
+    with writer.loop(max(rounds - 2, 0)) as turn:
         tokens = state.reduce(turn) + right.start_shift(writer, turn + 1)
         state.multiply(turn + 1)
+        _wait(writer, tokens)
+    if rounds > 1:
+        tokens = state.reduce(rounds - 2)
+        state.multiply(rounds - 1)
         _wait(writer, tokens)
     _wait(writer, state.reduce(rounds - 1))
     return state.whole()

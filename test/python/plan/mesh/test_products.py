@@ -17,6 +17,7 @@ from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.shifted_product import shifted_product, shifted_products
 from tilewright.plan.mesh.transposed_product import transposed_product
+from tilewright.sim.coremesh.checks.losses import lost_values
 from tilewright.sim.coremesh.functional import run
 from tilewright.sim.coremesh.program import Program
 
@@ -79,6 +80,13 @@ def test_transposed_product_in_half_precision(grid: tuple[int, int]):
     done = run(transposed_product(product), {"A": a, "B": b})["C"]
     assert done.dtype == np.float16
     np.testing.assert_array_equal(done, (a.astype(np.float32) @ b.astype(np.float32).T).astype(np.float16))
+
+
+@pytest.mark.parametrize("grid", [(1, 1), (1, 3), (2, 1), (4, 4), (3, 2)])
+@pytest.mark.parametrize("algorithm", [shifted_product, summa, all_gather_product, transposed_product])
+def test_all_that_is_received_is_used(algorithm: Callable[[Product], Program], grid: tuple[int, int]):
+    """No operand goes on after its last use."""
+    assert lost_values(algorithm(Product(5, 7, 9, *grid))) == ()
 
 
 def test_half_precision_in_memory_single_in_sums():

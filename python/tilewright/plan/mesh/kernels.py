@@ -119,6 +119,21 @@ class Store(Kernel):
 
 
 @dataclass(frozen=True)
+class AsRow(Kernel):
+    """A tile as the only row of one with a dimension more."""
+
+    name = "as_row"
+
+    def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A tile of [cores, ...] to one of [cores, 1, ...]."""
+        return (tiles[0][:, None],)
+
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
+        """One element each, in one call."""
+        return Cost(0, 1, prod(writes[0].shape), _bits(writes[0]))
+
+
+@dataclass(frozen=True)
 class Combine(Kernel):
     """The first ``count`` elements along a dimension as one, which the result does not have, in order.
 

@@ -37,6 +37,22 @@ def table_expr(values: np.ndarray, dim: int, care: np.ndarray | None = None, whe
     return found
 
 
+def line_expr(values: np.ndarray, dim: int) -> Expr:
+    """An expression that has these values at 0, 1, ...: a slope, and a table of what differs from it.
+
+    Args:
+        values: int64 [n].
+        dim: number of the dimension that counts along the line.
+    """
+    slopes, counts = np.unique(np.diff(values), return_counts=True)
+    slope = int(slopes[counts.argmax()]) if slopes.size else 0
+    rest = table_expr(values - slope * np.arange(len(values)), dim)
+    if not slope:
+        return rest
+    line = _times(Dim(dim), slope)
+    return line if rest == Const(0) else Binary("+", line, rest)
+
+
 def _changes(values: np.ndarray) -> int:
     return int(np.count_nonzero(np.diff(values))) + bool(values[0])
 

@@ -14,7 +14,7 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import create, create_fill, create_generic, create_number
 from tilewright.mlir import ir
 from tilewright.plan.mesh.attention import Divide, Exponentials, Peak, Scores, Weighted
-from tilewright.plan.mesh.kernels import Combine, Fill, MatMul, Store, VecMat, identity
+from tilewright.plan.mesh.kernels import AsRow, Combine, Fill, MatMul, Store, VecMat, identity
 from tilewright.plan.mesh.writer import Kernel
 from tilewright.sim.coremesh.program import Compute
 from tilewright.sim.coremesh_ir.write import element_type
@@ -65,6 +65,21 @@ def _(kernel: Store, tiles: list[ir.Value]) -> ir.Value:
     if kernel.dtype is None:
         return joined
     return _converted(joined, ir.RankedTensorType.get(_shape(joined), element_type(kernel.dtype)))
+
+
+@_ops.register
+def _(kernel: AsRow, tiles: list[ir.Value]) -> ir.Value:
+    shape = _shape(tiles[0])
+    groups = [[0, 1], *([dim + 1] for dim in range(1, len(shape)))] if shape else []
+    kind = ir.RankedTensorType.get([1, *shape], ir.RankedTensorType(tiles[0].type).element_type)
+    number = ir.IntegerType.get_signless(64)
+    attributes = {
+        "reassociation": ir.ArrayAttr.get(
+            [ir.ArrayAttr.get([ir.IntegerAttr.get(number, dim) for dim in group]) for group in groups]
+        ),
+        "static_output_shape": ir.DenseI64ArrayAttr.get([1, *shape]),
+    }
+    return create("tensor.expand_shape", [tiles[0]], kind, attributes)
 
 
 @_ops.register

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.core.errors import TilewrightError, UnsupportedError
-from tilewright.ir.generics import uses
+from tilewright.ir.generics import constant_of, uses
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, register
 from tilewright.plan.mesh.collectives.bodies import body
-from tilewright.plan.mesh.collectives.laid_collectives import multicast, reduce_dimension, shift
+from tilewright.plan.mesh.collectives.laid_caches import append_row
+from tilewright.plan.mesh.collectives.laid_collectives import move, multicast, reduce_dimension, shift
 from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, laid
+from tilewright.plan.mesh.kv_cache import Policy
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product, Skew
@@ -30,6 +32,9 @@ from tilewright.sim.coremesh_ir.write import write_program
 
 Expansion = Callable[[ir.Operation], Program]
 
+#: Of caches, in the dialect's order.
+POLICIES: tuple[Policy, ...] = ("concat", "shift", "round_robin")
+
 
 @register
 @dataclass(frozen=True)
@@ -37,8 +42,8 @@ class ExpandCollectives(Pass):
     """Replace collectives by programs (`coremesh.program`), each by the algorithm that it names.
 
     The algorithm is a decision, as an attribute that can be edited before: products by `meshgemm`, `cannon`, `summa` or
-    `allgather`, reductions along a line by a chain, a star, a tree, in two phases or by a K-tree. What has no program
-    yet is an error that says so; `distribute`, `assemble` and `local` stay.
+    `allgather`, reductions along a line by a chain, a star, a tree, in two phases or by a K-tree. A cache takes a token
+    at a length that is a constant. `distribute`, `assemble` and `local` stay.
 
     Before:
     ```mlir
@@ -78,7 +83,7 @@ def _collectives(op: ir.Operation) -> list[ir.Operation]:
     found: list[ir.Operation] = []
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
-        if inner.name in EXPANSIONS or inner.name in _WITHOUT:
+        if inner.name in EXPANSIONS:
             found.append(inner.operation)
         return ir.WalkResult.ADVANCE
 
@@ -87,8 +92,6 @@ def _collectives(op: ir.Operation) -> list[ir.Operation]:
 
 
 def _expand(op: ir.Operation) -> None:
-    if op.name in _WITHOUT:
-        raise UnsupportedError(f"{op.name} has no program yet: {_WITHOUT[op.name]}")
     program = EXPANSIONS[op.name](op)
     names = list(dict.fromkeys(place.name for place in program.inputs))
     with ir.InsertionPoint(op), op.location:
@@ -188,6 +191,22 @@ def _shift(op: ir.Operation) -> Program:
     return shift(laid(op.operands[0]), laid(op.results[0]), _axis(op), by)
 
 
+def _relayout(op: ir.Operation) -> Program:
+    return move(laid(op.operands[0]), laid(op.results[0]))
+
+
+def _kv_append(op: ir.Operation) -> Program:
+    row, cache, count = op.operands
+    length = constant_of(count)
+    if length is None:
+        raise UnsupportedError(
+            "The length of the cache is a number of the run, and where a token goes depends on it: a mesh has one "
+            "program per length. Make it a constant: one function per length, or a loop that is unrolled."
+        )
+    policy = POLICIES[ir.IntegerAttr(op.attributes["policy"]).value]
+    return append_row(laid(row), laid(cache), policy, int(length))
+
+
 def _axis(op: ir.Operation) -> Axis:
     return "x" if ir.IntegerAttr(op.attributes["axis"]).value else "y"
 
@@ -213,11 +232,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "coremesh.allreduce": _reduce,
     "coremesh.multicast": _multicast,
     "coremesh.shift": _shift,
+    "coremesh.kv_append": _kv_append,
+    "coremesh.relayout": _relayout,
     "coremesh.reshape_grid": _reshape_grid,
-}
-
-_WITHOUT = {
-    "coremesh.relayout": "choose layouts that agree, or GEMM-T where a matrix would be transposed",
-    "coremesh.kv_append": "where a token goes depends on a number of the run; tilewright.plan.mesh.kv_cache writes the "
-    "program of each length",
 }

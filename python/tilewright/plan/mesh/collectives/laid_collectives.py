@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tilewright.core.errors import UnsupportedError
 from tilewright.plan.mesh.allreduce import allreduce
-from tilewright.plan.mesh.collectives.layouts import Laid, put, received
+from tilewright.plan.mesh.collectives.layouts import Laid, Split, put, received
 from tilewright.plan.mesh.kernels import Combine, Fill, Store, identity
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line
+from tilewright.plan.mesh.relayout import Placing, Relayout, Spread, relayout
 from tilewright.plan.mesh.terms import Condition, P, X, Y, at_least, equal, less
 from tilewright.plan.mesh.writer import Axis, Writer, cores, slot
 from tilewright.plan.mesh.writer import Combine as How
@@ -66,6 +67,26 @@ def shift(source: Laid, result: Laid, axis: Axis, by: int) -> Program:
         writer.wait([writer.send(everyone, route, at), writer.recv(everyone, route, moved)], "round")
     put(writer, "y", result, moved, output=True)
     return writer.program()
+
+
+def move(source: Laid, result: Laid) -> Program:
+    """To another layout; input ``x``, output ``y``.
+
+    Raises:
+        UnsupportedError: a dimension in blocks of several sizes, or dealt element by element.
+    """
+    before, after = (Placing(tuple(map(_spread, one.splits)), one.at) for one in (source, result))
+    return relayout(Relayout(source.shape, source.height, source.width, before, after, source.dtype))
+
+
+def _spread(split: Split | None) -> Spread | None:
+    if split is None:
+        return None
+    if split.deal:
+        raise UnsupportedError(
+            f"A relayout moves blocks of one size, not{split.deal} ones: those are of caches. Use `block N` there."
+        )
+    return Spread(split.axis, split.order, split.rotate, split.skewed, split.block)
 
 
 def _combine_own(writer: Writer, source: Laid, dimension: int, how: How, at: Slot, total: Slot) -> None:

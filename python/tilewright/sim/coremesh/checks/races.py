@@ -15,7 +15,7 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.field import Field, core_name
-from tilewright.sim.coremesh.program import Compute, Cores, Program, Recv, Relay, Send, Slot, Wait
+from tilewright.sim.coremesh.program import Compute, Cores, Place, Program, Recv, Relay, Send, Slot, Wait
 from tilewright.sim.coremesh.steps import Step, unroll
 
 
@@ -60,7 +60,17 @@ class Slots:
             self._step(step)
         for place in self.program.outputs:
             where = f"output '{place.name}'"
-            self._access(None, place.slot, everyone, Cores(order=place.order), (), "read", where)
+            self._access(None, place.slot, self.collected(place), Cores(order=place.order), (), "read", where)
+
+    def collected(self, place: Place) -> np.ndarray:
+        """Cores whose block of an output is one of the tensor: those behind it hold padding."""
+        mask = np.ones((1, 1), dtype=bool)
+        if place.slot.buffer not in self.buffers:
+            return mask
+        for expr, size, tile in zip(place.block, place.shape, self.buffers[place.slot.buffer].shape, strict=False):
+            block = self.field.index(expr, place.order, ())
+            mask = mask & (block >= 0) & (block * tile < size)
+        return mask
 
     def _step(self, step: Step) -> None:
         instruction = step.instruction

@@ -35,9 +35,9 @@ def load(program: Program, memory: Memory, inputs: Mapping[str, np.ndarray]) -> 
             )
         blocks, index, inside = _blocks(place, memory.grid, tiles.buffer.shape)
         cut = _cut(tensor, blocks, tiles.buffer.shape)
-        held = cut[tuple(np.where(inside, at, 0) for at in index)]
-        held[~inside] = 0
         cores = np.arange(memory.grid.cores)
+        held = np.broadcast_to(cut[tuple(np.where(inside, at, 0) for at in index)], (cores.size, *tiles.buffer.shape))
+        held = np.where(inside.reshape(-1, *[1] * len(tiles.buffer.shape)), held, np.zeros((), held.dtype))
         tiles.write(cores, memory.slots(place.slot, place.order, (), cores, f"Input '{place.name}'"), held)
 
 

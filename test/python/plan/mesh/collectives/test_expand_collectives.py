@@ -152,9 +152,19 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         "matrices in plain blocks",
     ),
     "relayout": (
-        lambda: expanded("coremesh.relayout %0", [tensor((4, 6), "f32", RING)],
+        lambda: expanded("coremesh.relayout %0", [tensor((4, 6), "f32", layout((2, 3), "y uneven [1, 3], x"))],
                          tensor((4, 6), "f32", layout((2, 3), "y, x"))),
-        "coremesh.relayout has no program yet",
+        r"moves blocks of one size, not uneven \[1, 3\] ones",
+    ),
+    "two orders": (
+        lambda: expanded("coremesh.relayout %0", [tensor((4, 6), "f32", layout((2, 3), "y ring, x"))],
+                         tensor((4, 6), "f32", layout((2, 3), "y, x"))),
+        "Use `ring` on both axes or on none",
+    ),
+    "two skews": (
+        lambda: expanded("coremesh.relayout %0", [tensor((4, 6), "f32", layout((2, 3), "y skew, x skew"))],
+                         tensor((4, 6), "f32", layout((2, 3), "y, x"))),
+        "most of the tensor lies nowhere",
     ),
 }  # fmt: skip
 

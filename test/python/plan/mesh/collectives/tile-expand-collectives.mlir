@@ -122,3 +122,39 @@ func.func @smaller_grid(%a: tensor<12x24xf16, #large>) -> tensor<12x24xf16, #sma
   %0 = coremesh.reshape_grid %a : tensor<12x24xf16, #large> to tensor<12x24xf16, #small>
   return %0 : tensor<12x24xf16, #small>
 }
+
+// -----
+
+#plain = #coremesh.layout<grid(3, 3), [y, x]>
+#turned = #coremesh.layout<grid(3, 3), [x, y]>
+
+// Axes are exchanged in three steps, each along one axis, hop by hop both ways: no panel is ever in one core.
+// CHECK-LABEL: func.func @exchanged
+// CHECK: coremesh.program "relayout"
+// CHECK: coremesh.buffer @x : tensor<2x3xf32>
+// CHECK: coremesh.route @x_up along x from p - 1
+// CHECK: coremesh.route @x_down along x from p + 1
+// CHECK: coremesh.place %{{.*}} in @x block(y, x)
+// CHECK-COUNT-3: coremesh.loop 2 {
+// CHECK: coremesh.collect @y3 block(x, y)
+func.func @exchanged(%a: tensor<6x9xf32, #plain>) -> tensor<6x9xf32, #turned> {
+  %0 = coremesh.relayout %a : tensor<6x9xf32, #plain> to tensor<6x9xf32, #turned>
+  return %0 : tensor<6x9xf32, #turned>
+}
+
+// -----
+
+#cache = #coremesh.layout<grid(4, 3), [y balanced, x]>
+#row = #coremesh.layout<grid(4, 3), [x]>
+
+// Ten tokens: rows have 3, 3, 2, 2; the third takes one from the last, which takes the new one.
+// CHECK-LABEL: func.func @append
+// CHECK: coremesh.program "kv_shift"
+// CHECK: coremesh.send @cache[(y * 2 + 2) mod 4] on @y_up where (y >= 3)
+// CHECK: coremesh.recv @cache[(y * 2) mod 4] from @y_up where (y >= 2, y <= 2)
+// CHECK: coremesh.compute "as_row" (%{{.*}} = @row : tensor<4xf16>) to (@cache[2]) where (y == 3)
+func.func @append(%c: tensor<16x12xf16, #cache>, %r: tensor<12xf16, #row>) -> tensor<16x12xf16, #cache> {
+  %n = arith.constant 10 : index
+  %0 = coremesh.kv_append %r to %c[%n] by shift : tensor<12xf16, #row>, tensor<16x12xf16, #cache>
+  return %0 : tensor<16x12xf16, #cache>
+}

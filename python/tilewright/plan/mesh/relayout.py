@@ -163,7 +163,7 @@ def _logical(place: int, length: int) -> int:
 
 def _steps(before: Maps, after: Maps, what: Relayout, counts: tuple[int, ...]) -> list[Step]:
     """Steps from one layout to another; dimensions are not skewed where others move across."""
-    plan = _Plan(before, counts)
+    plan = Plan(before, counts)
     for axis, place in what.before.at.items():
         if what.after.at.get(axis) != place:
             plan.steps.append(Step(axis, before, before, counts, place))
@@ -195,7 +195,7 @@ def _check_whole(placing: Placing) -> None:
         )
 
 
-class _Plan:
+class Plan:
     """Steps that are taken so far, and where the tensor lies after them."""
 
     def __init__(self, maps: Maps, counts: tuple[int, ...]) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tilewright.plan.mesh.kernels import Store
+from tilewright.plan.mesh.kernels import Fill, Store
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, at_least, equal, less, term
 from tilewright.plan.mesh.writer import Axis, Writer, cores, slot
@@ -132,22 +132,22 @@ class Step:
         return "linear"
 
     def reach(self, height: int, width: int) -> tuple[int, int]:
-        """The farthest that a tile goes to higher places, and to lower ones."""
-        if self.axis is None:
-            return 0, 0
-        lines = {"y": height, "x": width}
-        shapes = {"y": (-1, 1, 1), "x": (1, -1, 1)}
-        at: Positions = {
-            "linear": {axis: np.arange(size).reshape(shapes[axis]) for axis, size in lines.items()},
-            "ring": {axis: ring_positions(size).reshape(shapes[axis]) for axis, size in lines.items()},
-        }
+        """The farthest that a tile goes to higher places, and to lower ones; padding need not come."""
+        at = _places(height, width)
         origin, _ = self.find(at, np.arange(self.wanted))
-        if origin is None:
+        if self.axis is None or origin is None:
             return 0, 0
         if self.origin_order == "ring":
-            origin = np.argsort(ring_positions(lines[self.axis]))[origin]
-        way = at["linear"][self.axis] - origin
+            origin = np.argsort(ring_positions(width if self.axis == "x" else height))[origin]
+        way = np.where(self.inside(at), at["linear"][self.axis] - origin, 0)
         return max(0, int(way.max())), max(0, int(-way.min()))
+
+    def inside(self, at: Positions) -> np.ndarray:
+        """Which slots after the step have a piece of the tensor, bool [height or 1, width or 1, wanted]."""
+        mask = np.ones((1, 1, self.wanted), dtype=bool)
+        for piece, count in zip(self.pieces(at, np.arange(self.wanted)), self.counts, strict=True):
+            mask = mask & (piece < count)
+        return mask
 
     def cases(self, height: int, width: int) -> list[tuple[tuple[Condition, ...], Positions]]:
         """Positions of cores as formulas of how they stand, each with the cores for which they hold."""
@@ -167,6 +167,13 @@ class Step:
         ]
 
 
+def _places(height: int, width: int) -> Positions:
+    """Positions of all cores, arrays [height, 1, 1] and [1, width, 1]."""
+    rows, columns = (np.arange(height), ring_positions(height)), (np.arange(width), ring_positions(width))
+    linear, ring = ({"y": y[:, None, None], "x": x[None, :, None]} for y, x in zip(rows, columns, strict=True))
+    return {"linear": linear, "ring": ring}
+
+
 def travel(writer: Writer, step: Step, start: str, shape: tuple[int, ...], dtype: Any) -> str:
     """Write a step. Returns the buffer, of `Step.wanted` slots, that holds the tensor then.
 
@@ -175,6 +182,9 @@ def travel(writer: Writer, step: Step, start: str, shape: tuple[int, ...], dtype
         shape, dtype: of a piece.
     """
     end = writer.buffer("y", shape, dtype, step.wanted)
+    if not step.inside(_places(writer.height, writer.width)).all():
+        with _each(writer, step.wanted) as at:
+            writer.compute(ALL, Fill(shape, np.dtype(dtype)), (), (slot(end, at),))
     _keep(writer, step, (start, term(0)), end, term(0))
     if step.axis is None:
         return end

@@ -10,8 +10,10 @@ import pytest
 
 from python.plan.mesh.paths import paths
 from tilewright.core.errors import UserError
+from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
 from tilewright.sim.coremesh.functional import run
+from tilewright.sim.coremesh.machine import machine
 
 GRIDS = [(1, 1), (1, 4), (3, 3), (6, 4), (4, 7)]
 
@@ -29,9 +31,14 @@ def test_nothing_moves_between_equal_grids():
     assert paths(reshape_grid(Reshape(13, 9, (3, 4), (3, 4)))) == set()
 
 
-def test_routes():
-    """One per axis."""
-    assert len(reshape_grid(Reshape(40, 40, (8, 8), (5, 4))).routes) == 2
+def test_routes_fit_a_router():
+    """Blocks that grow go one way: two flows per axis at a router; all checks pass, also where cores hold padding alone."""
+    program = reshape_grid(Reshape(13, 17, (8, 8), (5, 4)))
+    fitted, report = fit_program(program, machine("wse2"))
+    assert report.paths == (2, 2) and report.colors == 4 and report.switched == 1
+    assert {one.hops for one in report.distances} == {1}
+    x = np.random.default_rng(0).normal(size=(13, 17)).astype(np.float32)
+    np.testing.assert_array_equal(run(fitted, {"x": x})["x"], x)
 
 
 def test_grids_without_cores():

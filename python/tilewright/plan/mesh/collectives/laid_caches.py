@@ -45,6 +45,10 @@ def append_row(row: Laid, cache: Laid, policy: Policy, length: int) -> Program:
 
     def put(count: int, output: bool) -> None:
         table = _table(cache, policy, count)
+        if not output:  # rows that hold no token lie in what is free
+            free = np.argwhere(table == cache.shape[0])[: cache.shape[0] - count] if policy == "shift" else []
+            for number, place in enumerate(free):
+                table[tuple(place)] = count + number
         for at in range(slots):
             block = [Term(line_expr(table[:, at], 0)), *rest]
             (writer.output if output else writer.input)(

@@ -20,7 +20,7 @@ from tilewright.sim.coremesh_ir import execute
 load_builtin_passes()
 assert execute  # programs run in the reference interpreter
 
-LOWERED = "builtin.module(tile-plan-reductions,tile-expand-collectives)"
+LOWERED = "builtin.module(tile-plan-reductions,tile-expand-collectives,tile-fit-mesh-programs)"
 Grid = tuple[int, int]
 
 

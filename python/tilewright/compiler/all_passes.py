@@ -50,7 +50,7 @@ from tilewright.plan.lowbit import (  # noqa: F401
     weight_only_quantization,
     widen_operands,
 )
-from tilewright.plan.mesh.collectives import expand_collectives, fit_programs, plan_reductions  # noqa: F401
+from tilewright.plan.mesh.collectives import expand_collectives, fit_mesh_programs, plan_reductions  # noqa: F401
 from tilewright.plan.model import mark_host_fallback  # noqa: F401
 from tilewright.plan.recurrences import plan_shifts, plan_wavefronts  # noqa: F401
 from tilewright.plan.sparse import (  # noqa: F401

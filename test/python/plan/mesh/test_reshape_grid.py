@@ -32,7 +32,7 @@ def test_nothing_moves_between_equal_grids():
 
 
 def test_routes_fit_a_router():
-    """Blocks that grow go one way: two flows per axis at a router; all checks pass, also where cores hold padding alone."""
+    """Blocks that grow go one way: two flows per axis at a router; all checks pass, also beside padding."""
     program = reshape_grid(Reshape(13, 17, (8, 8), (5, 4)))
     fitted, report = fit_program(program, machine("wse2"))
     assert report.paths == (2, 2) and report.colors == 4 and report.switched == 1

@@ -1,7 +1,8 @@
-// RUN: not tile-opt %s --split-input-file --tile-expand-collectives --tile-fit-mesh-programs 2> %t | FileCheck-22 %s
+// RUN: not tile-opt %s --split-input-file --tile-expand-collectives --tile-fit-mesh-programs 2> %t \
+// RUN:   | FileCheck-22 %s
 // RUN: FileCheck-22 %s --check-prefix=SAID < %t
-// RUN: not tile-opt %s --split-input-file --tile-expand-collectives --tile-fit-mesh-programs=machine=dojo 2> /dev/null \
-// RUN:   | FileCheck-22 %s --check-prefix=HEADERS
+// RUN: not tile-opt %s --split-input-file --tile-expand-collectives --tile-fit-mesh-programs=machine=dojo \
+// RUN:   2> /dev/null | FileCheck-22 %s --check-prefix=HEADERS
 
 #here = #coremesh.layout<grid(3, 3), [y ring, x ring]>
 #next = #coremesh.layout<grid(3, 3), [y ring, x ring rotate 1]>

@@ -145,7 +145,9 @@ class Slots:
             )
 
     def _check_holds(self, key: tuple[str, int], mask: np.ndarray, kind: str, where: str) -> None:
-        empty = mask & ~self.holds.get(key, np.zeros((1, 1), dtype=bool))
+        if _is_full(held := self.holds.get(key, np.zeros((1, 1), dtype=bool))):
+            return
+        empty = mask & ~held
         if empty.any():
             verb = "reads" if kind == "read" else "combines into"
             raise UserError(
@@ -156,13 +158,20 @@ class Slots:
             )
 
     def _hold(self, key: tuple[str, int], mask: np.ndarray) -> None:
-        holds = mask | self.holds.get(key, np.zeros((1, 1), dtype=bool))
+        if _is_full(held := self.holds.get(key, np.zeros((1, 1), dtype=bool))):
+            return
+        holds = mask | held
         self.holds[key] = np.ones((1, 1), dtype=bool) if holds.all() else holds
 
     def _end(self, wait: Wait) -> None:
         for token in wait.tokens:
             for key, flight in self.waits.pop(token, ()):
                 self.flights[key].remove(flight)
+
+
+def _is_full(holds: np.ndarray) -> bool:
+    """Whether a slot holds something on all cores: full masks are kept as one element."""
+    return holds.size == 1 and bool(holds[0, 0])
 
 
 def accesses(instruction: Compute | Send | Recv | Relay) -> list[tuple[Slot, str]]:

@@ -94,11 +94,12 @@ nb::list DiagnosticCollector::toPython() const {
   return all;
 }
 
-/// What a Python pass says of an op. A handler on another thread may wait for
-/// the GIL while it holds what this one needs.
+/// What a Python pass says of an op, without the op: text of a loop numbers the
+/// values of all of the module, once for each remark. A handler on another
+/// thread may wait for the GIL while it holds what this one needs.
 static void emitRemark(MlirOperation op, const std::string &message) {
   nb::gil_scoped_release release;
-  unwrap(op)->emitRemark(message);
+  mlir::emitRemark(unwrap(op)->getLoc(), message);
 }
 
 static ModulePart part([](nb::module_ &m) {

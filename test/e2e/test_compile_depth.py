@@ -44,6 +44,21 @@ def test_work_grows_with_the_depth_of_lists(name: str, target: str) -> None:
     assert calls(name, 8, target) < 1.05 * 4 * calls(name, 2, target)
 
 
+@pytest.mark.parametrize("target", ["cpu", pytest.param("cuda:sm_90a", marks=pytest.mark.slow)])
+def test_rows_with_the_same_weights_are_a_loop(target: str) -> None:
+    """Layers of a grid become code of their own, with weights each; the code of a layer is the same for any rows."""
+    operations = []
+    for layers, rows in ((8, 5), (8, 13), (16, 13)):
+        words, weights = (4, rows), (layers,)
+        program = grid_rnn.program(256)
+        shapes = dict(zip(program.parameters, [words, words, *[weights] * 6], strict=True))
+        options: dict[str, Any] = {} if target == "cpu" else {"emulate": True}
+        text = tw.compile(program, target=target, shapes=shapes, stop_after="normalize", **options)
+        operations.append(text.count("linalg.generic"))
+    assert operations[0] == operations[1]
+    assert operations[2] < 2.1 * operations[1]
+
+
 def test_equal_blocks_are_one_piece_of_code() -> None:
     """Of a stage of SkipNet: nine blocks with a branch around each call what five do."""
     functions, lines = [], []

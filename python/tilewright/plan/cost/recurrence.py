@@ -32,12 +32,14 @@ class Work:
         projected: multiply-adds that need none.
         weights: bytes of the operands of recurrent products that no point changes, of one row.
         all_weights: the same of all products.
+        own_weights: those of all products that each row has for itself.
     """
 
     recurrent: int
     projected: int
     weights: int
     all_weights: int
+    own_weights: int = 0
 
 
 def row_by_row(work: Work, rows: int, columns: int, device: Device) -> float:

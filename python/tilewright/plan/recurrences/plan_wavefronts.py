@@ -31,8 +31,9 @@ class PlanWavefronts(Pass):
 
     Row by row, a step has one point, the weights of one row stay near, and what needs no state is one product for the
     row. Along diagonals, there are fewer steps, each with a point of every row. The law is `plan/cost/recurrence.py`;
-    a remark gives both times. Of pairs in each other, the outermost that gains is taken. Rows with weights that stay in
-    order are unrolled (`tile.unroll`); so are those with encoded ones: a product takes one encoded weight.
+    a remark gives both times. Of pairs in each other, the outermost that gains is taken. Rows with weights of their own
+    that stay in order are unrolled (`tile.unroll`); so are those with encoded ones: a product takes one encoded weight.
+    Rows that share all weights stay a loop: as code of their own, those of a deep network would be all of its rows.
 
     Before:
     ```mlir
@@ -85,7 +86,7 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     diagonals = one >= _LEAST_GAIN * other and not encoded
     if diagonals:
         decisions.WAVEFRONT.set(pair, True)
-    elif rows <= _MOST_UNROLLED and (work.all_weights or encoded):
+    elif rows <= _MOST_UNROLLED and (work.own_weights or encoded):
         decisions.UNROLL.set(pair, True)
     order = f"run as {rows + columns - 1} diagonals" if diagonals else "stay row by row"
     order += " (each has an encoded weight of its own)" if encoded else ""

@@ -17,7 +17,7 @@ from tilewright.mlir.dialects.fractal import ArrayType
 from tilewright.plan.cost.recurrence import Work
 
 _LOOPS = ("fractal.map", "fractal.scan", "fractal.fold", "fractal.reduce", "fractal.filter")
-_STATE, _POINT = -1, -2
+_STATE, _POINT, _ROW = -1, -2, -3
 _NOTHING: frozenset[int] = frozenset()
 
 
@@ -30,20 +30,35 @@ def work_of(scan: ir.Operation) -> Work:
     block = scan.regions[0].blocks[0]
     lists = sum(isinstance(value.type, ArrayType) for value in _lists(scan))
     body = _Body()
+    _define_rows(body, scan)
     for number, argument in enumerate(block.arguments):
         body.sources[argument] = frozenset((_STATE if number < len(block.arguments) - lists else _POINT,))
     body.visit(block, 1)
     around = _repeats(scan.parent)
-    recurrent = projected = weights = all_weights = 0
+    recurrent = projected = weights = all_weights = own = 0
     for op, times in body.products:
         multiply_adds = prod(_sizes(op)) * times * around
-        held = sum(map(body.weight_bytes, list(op.operands)[:2]))
+        operands = list(op.operands)[:2]
+        held = sum(map(body.weight_bytes, operands))
         all_weights += held
+        own += sum(body.weight_bytes(value) for value in operands if _ROW in body.of(value))
         if any(_STATE in body.of(value) for value in op.operands):
             recurrent, weights = recurrent + multiply_adds, weights + held
         else:
             projected += multiply_adds
-    return Work(recurrent, projected, weights, all_weights)
+    return Work(recurrent, projected, weights, all_weights, own)
+
+
+def _define_rows(body: _Body, scan: ir.Operation) -> None:
+    """What in front of a scan follows from the elements of its recurrence."""
+    recurrence = scan.parent.operation
+    inner = recurrence.regions[0].blocks[0]
+    for argument in list(inner.arguments)[len(inner.arguments) - len(_lists(recurrence)) :]:
+        body.sources[argument] = frozenset((_ROW,))
+    for view in inner.operations:
+        if view.operation == scan:
+            return
+        body.define(view.operation, body.read(view.operation))
 
 
 def work_of_loops(loops: Sequence[ir.Operation]) -> list[Work]:
@@ -89,7 +104,8 @@ class _Body:
     """What the values of a body follow from, and its products.
 
     Attributes:
-        sources: of a value, numbers of the loops in the body whose elements it follows from, `_STATE` and `_POINT`.
+        sources: of a value, numbers of the loops in the body whose elements it follows from, `_STATE`, `_POINT`
+            and `_ROW`.
         lengths: of the loops.
         products: contractions, and how often each runs.
     """
@@ -107,7 +123,7 @@ class _Body:
         sources = self.of(value)
         if sources & {_STATE, _POINT}:
             return 0
-        return _bytes(value) * prod(self.lengths[loop] for loop in sources)
+        return _bytes(value) * prod(self.lengths[loop] for loop in sources - {_ROW})
 
     def visit(self, block: ir.Block, times: int) -> None:
         """Go through a block that runs so often."""
@@ -118,14 +134,14 @@ class _Body:
                 continue
             if op.name == "linalg.matmul" or _is_contraction(op):
                 self.products.append((op, times))
-            self._define(op, self._read(op))
+            self.define(op, self.read(op))
 
     def _enter(self, op: ir.Operation, times: int) -> None:
         """A map's elements follow from its lists one by one; arguments of other loops from all that is read."""
         loop, length = len(self.lengths), _length(op)
         self.lengths.append(length)
         inner = op.regions[0].blocks[0]
-        read = self._read(op)
+        read = self.read(op)
         each = [self.of(v) for v in op.operands] if op.name == "fractal.map" else [read] * len(inner.arguments)
         for argument, found in zip(inner.arguments, each, strict=True):
             self.sources[argument] = found | {loop}
@@ -135,10 +151,12 @@ class _Body:
         for number, result in enumerate(op.results):
             self.sources[result] = yielded[number] if op.name == "fractal.map" else read
 
-    def _read(self, op: ir.Operation) -> frozenset[int]:
+    def read(self, op: ir.Operation) -> frozenset[int]:
+        """What all that an operation reads follows from."""
         return _NOTHING.union(*map(self.of, [*op.operands, *captured(op)]))
 
-    def _define(self, op: ir.Operation, found: frozenset[int]) -> None:
+    def define(self, op: ir.Operation, found: frozenset[int]) -> None:
+        """Let the results of an operation follow from something."""
         for result in op.results:
             self.sources[result] = found
 

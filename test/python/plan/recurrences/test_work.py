@@ -46,14 +46,14 @@ def shared(xss: ft.Array[2, LEAF], ws: ft.Array[1, (H, H)], u: ft.Tensor[H, H]) 
 
 GIVEN = {"xss": (STEPS, BATCH)}
 CASES = [
-    (gates, {"ws": (LAYERS, GATES), "us": (LAYERS, GATES)}, GATES),
-    (shared, {"ws": (LAYERS,)}, 1),
+    (gates, {"ws": (LAYERS, GATES), "us": (LAYERS, GATES)}, GATES, 2 * GATES),
+    (shared, {"ws": (LAYERS,)}, 1, 1),
 ]
 
 
-@pytest.mark.parametrize(("program", "lengths", "count"), CASES, ids=["gates", "shared"])
-def test_work(program: ft.Function, lengths: dict[str, tuple[int, ...]], count: int) -> None:
-    """Half of the products need the state; weights count once, whatever the batch."""
+@pytest.mark.parametrize(("program", "lengths", "count", "own"), CASES, ids=["gates", "shared"])
+def test_work(program: ft.Function, lengths: dict[str, tuple[int, ...]], count: int, own: int) -> None:
+    """Half of the products need the state; weights count once, whatever the batch; a layer's own are no other's."""
     text = program.trace({**GIVEN, **lengths}).module_text
     with ir.Context():
         module = ir.Module.parse(text)
@@ -69,4 +69,4 @@ def test_work(program: ft.Function, lengths: dict[str, tuple[int, ...]], count: 
         module.operation.walk(visit)
         (scan,) = scans
         each = BATCH * count * PRODUCT
-        assert work_of(scan) == Work(each, each, count * WEIGHT, 2 * count * WEIGHT)
+        assert work_of(scan) == Work(each, each, count * WEIGHT, 2 * count * WEIGHT, own * WEIGHT)

@@ -96,7 +96,10 @@ def test_vectors(axes: str, grid: Grid):
         check(text, numbers((k,), kind), numbers((k, n), kind, 1))
 
 
-@pytest.mark.parametrize("algorithm", ["chain", "star", "tree", "two_phase", "k_tree k 2", "k_tree k 3"])
+@pytest.mark.parametrize(
+    "algorithm",
+    ["chain", "star", "k_tree k 3", *(pytest.param(one, marks=SLOW) for one in ("tree", "two_phase", "k_tree k 2"))],
+)
 @pytest.mark.parametrize("kind", ["f32", pytest.param("i32", marks=SLOW)])
 def test_reductions(kind: str, algorithm: str):
     """Negative numbers, so that padding shows in a maximum; the algorithm stays as it is written."""
@@ -109,7 +112,7 @@ def test_reductions(kind: str, algorithm: str):
                 check(function(f"coremesh.{op} {combine} %0 dim 1 by {algorithm} {{fixed}}", [source], result), x)
 
 
-@pytest.mark.parametrize("order", ["", " ring"])
+@pytest.mark.parametrize("order", ["", pytest.param(" ring", marks=SLOW)])
 @pytest.mark.parametrize("grid", [pytest.param((1, 1), marks=SLOW), (3, 5), pytest.param((4, 2), marks=SLOW)])
 def test_moves(grid: Grid, order: str):
     for kind, shape in (("f16", (7, 13)), ("i8", (1, 1))):

@@ -60,9 +60,12 @@ class Kernel:
             rows = [self._frame.run(self.node.body, [np.array(tile[core]) for tile in tiles]) for core in range(cores)]
             return tuple(np.stack([np.asarray(value) for value in column]) for column in zip(*rows, strict=True))
         values = dict(zip(self.node.body.arguments, tiles, strict=True))
-        for node, step in zip(self.node.body.nodes, self._steps, strict=False):
-            results = step(self._frame, node, cores, [values[number] for number in node.operands])
-            values.update(zip(node.results, results, strict=True))
+        self._frame.values = values  # bodies of structured ops read constants around them
+        with np.errstate(all="ignore"):  # padding may be divided by, and is cut off
+            for node, step in zip(self.node.body.nodes, self._steps, strict=False):
+                results = step(self._frame, node, cores, [values[number] for number in node.operands])
+                values.update(zip(node.results, results, strict=True))
+        self._frame.values = {}
         return tuple(values[number] for number in self.node.body.nodes[-1].operands)
 
 

@@ -1,0 +1,72 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the phases of this target tell each other, as attributes, and what of a module needs no run."""
+
+from __future__ import annotations
+
+from tilewright.devices import Device
+from tilewright.ir.generics import maker
+from tilewright.ir.target_info import device_of
+from tilewright.mlir import ir
+from tilewright.sim.coremesh.machine import Machine, machine
+
+#: On the function: cores along each side of the grid.
+SIDE = "coremesh.side"
+#: On a generic: the axis along each loop; "" where it is not split.
+LOOPS = "coremesh.loops"
+#: On a product: the op that it becomes.
+ALGORITHM = "coremesh.algorithm"
+#: On an op: why it is interpreted outside of the grid.
+OUTSIDE = "coremesh.outside"
+#: On `coremesh.distribute`: it comes from outside in each call, since the cores cannot hold it.
+STREAMED = "coremesh.streamed"
+#: On `coremesh.distribute`: it is done once, before all calls.
+FIXED = "coremesh.fixed"
+#: On `coremesh.program`: bytes of the fullest core, code included, with what else lies there; colors of a router.
+MEMORY, COLORS = "coremesh.memory", "coremesh.colors"
+
+_PARAMETERS = ("arith.constant", "ml_program.global_load_const", "tensor.empty")
+#: The overheads that layouts are chosen for.
+PRESET = "calibrated"
+
+
+def machine_of(op: ir.Operation) -> Machine:
+    """The mesh that a module is compiled for.
+
+    Raises:
+        UserError: it names none.
+    """
+    device: Device = device_of(op, "a pass for meshes")
+    return machine(device, PRESET)
+
+
+def texts(values: list[str]) -> ir.ArrayAttr:
+    """A list of texts as an attribute."""
+    return ir.ArrayAttr.get([ir.StringAttr.get(value) for value in values])
+
+
+def number(value: int) -> ir.IntegerAttr:
+    """A number of 64 bits as an attribute."""
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64), value)
+
+
+class Fixed:
+    """Which values follow from weights and constants alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[ir.Value, bool] = {}
+
+    def __call__(self, value: ir.Value) -> bool:
+        """Whether a value is the same in each call."""
+        if value not in self._known:
+            self._known[value] = self._find(value)
+        return self._known[value]
+
+    def _find(self, value: ir.Value) -> bool:
+        made = maker(value)
+        if made is None:
+            return False
+        if made.name in _PARAMETERS:
+            return not list(made.operands)
+        return made.name.partition(".")[0] in ("tensor", "linalg") and all(map(self, made.operands))

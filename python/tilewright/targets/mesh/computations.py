@@ -1,0 +1,204 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a `linalg.generic` computes, as far as a mesh has collectives for it: elementwise, a reduction, a product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tilewright.ir.generics import body, constant_of, kinds, maker, maps
+from tilewright.mlir import ir
+
+#: Element types that cores compute with.
+KINDS = ("f16", "bf16", "f32")
+_COMBINES: dict[str, Literal["add", "max"]] = {"arith.addf": "add", "arith.maximumf": "max"}
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """Each point of the loops makes one element."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Points along some loops are combined.
+
+    Attributes:
+        how: two numbers become one.
+        loops: that reduce.
+        plain: elements of the first input are combined as they are.
+    """
+
+    how: Literal["add", "max"]
+    loops: tuple[int, ...]
+    plain: bool
+
+
+@dataclass(frozen=True)
+class Product:
+    """Products of two inputs, summed along one loop.
+
+    Attributes:
+        left, right: numbers of the inputs; the result's rows are the left one's.
+        batch: loops of both inputs and the result, in the result's order.
+        rows: loop of the left input and the result; None: the left one is a vector.
+        columns: loop of the right input and the result.
+        summed: loop of both inputs.
+    """
+
+    left: int
+    right: int
+    batch: tuple[int, ...]
+    rows: int | None
+    columns: int
+    summed: int
+
+
+Computation = Elementwise | Reduction | Product
+
+
+def computation(op: ir.Operation) -> Computation | str:
+    """What a generic computes; a text that says why where no collective does it."""
+    return _unfit(op) or _product(op) or _others(op)
+
+
+def loop_sizes(op: ir.Operation) -> list[int]:
+    """Iterations of each loop."""
+    sizes = [1] * maps(op)[0].n_dims
+    for map_, operand in zip(maps(op), op.operands, strict=True):
+        for expr, size in zip(map_.results, ir.RankedTensorType(operand.type).shape, strict=True):
+            if isinstance(expr, ir.AffineDimExpr):
+                sizes[ir.AffineDimExpr(expr).position] = size
+    return sizes
+
+
+def dims(map_: ir.AffineMap) -> list[int | None]:
+    """The loop along each dimension; None where one index is always read."""
+    return [ir.AffineDimExpr(expr).position if isinstance(expr, ir.AffineDimExpr) else None for expr in map_.results]
+
+
+def _unfit(op: ir.Operation) -> str:
+    """Why nothing here is done on a grid; empty where something is."""
+    if len(op.results) != 1:
+        return "it makes several tensors"
+    for value in op.operands:
+        if not isinstance(value.type, ir.RankedTensorType):
+            return "it reads a number that the run brings"
+        kind = ir.RankedTensorType(value.type)
+        if not kind.has_static_shape or 0 in kind.shape:
+            return f"it needs sizes that are known and not 0: {kind}"
+        if str(kind.element_type) not in KINDS:
+            return f"cores compute with {', '.join(KINDS)}, not {kind.element_type}"
+    reads = maps(op)
+    if not all(isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for m in reads for e in m.results):
+        return "it reads windows"
+    if any(len(set(found)) < len(found) for found in map(_known, reads)):
+        return "it reads a diagonal"
+    if len(_known(reads[-1])) != len(reads[-1].results):
+        return "it writes a part of its result"
+    return _unfit_body(op)
+
+
+def _known(map_: ir.AffineMap) -> list[int]:
+    return [loop for loop in dims(map_) if loop is not None]
+
+
+def _unfit_body(op: ir.Operation) -> str:
+    inside = {inner.operation for inner in body(op).operations}
+    for inner in body(op).operations:
+        if inner.operation.name.partition(".")[0] not in ("arith", "math", "linalg") or any(inner.operation.regions):
+            return f"its body has {inner.operation.name}"
+        if inner.operation.name == "linalg.index":
+            return "its body asks where it is"
+        for value in inner.operands:
+            made = maker(value)
+            if made is not None and made not in inside and constant_of(value) is None:
+                return "its body reads a number that the run brings"
+    return ""
+
+
+def _others(op: ir.Operation) -> Computation | str:
+    reduces = kinds(op)
+    loops = tuple(loop for loop, is_reduced in enumerate(reduces) if is_reduced)
+    own = body(op).arguments[len(op.operands) - 1]
+    if not loops:
+        return "it changes a tensor in place" if list(own.uses) else Elementwise()
+    return _reduction(op, loops, own)
+
+
+def _reduction(op: ir.Operation, loops: tuple[int, ...], own: ir.Value) -> Reduction | str:
+    last = maker(_yielded(op))
+    if last is None or last.name not in _COMBINES or own not in last.operands or len(list(own.uses)) != 1:
+        return "it combines otherwise than by a sum or a maximum"
+    how = _COMBINES[last.name]
+    if not _starts_with(op, 0.0 if how == "add" else float("-inf")):
+        return "it starts from another number than its combination's neutral one"
+    reads = maps(op)[:-1]
+    if not any(len(_known(map_)) == map_.n_dims for map_ in reads):
+        return "none of its inputs has all of its elements"
+    other = next(value for value in last.operands if value != own)
+    plain = other == body(op).arguments[0] and dims(reads[0]) == list(range(reads[0].n_dims)) and len(reads) == 1
+    return Reduction(how, loops, plain and _in_order(maps(op)[-1]))
+
+
+def _in_order(map_: ir.AffineMap) -> bool:
+    found = _known(map_)
+    return found == sorted(found)
+
+
+def _starts_with(op: ir.Operation, number: float) -> bool:
+    made = maker(op.operands[len(op.operands) - 1])
+    return made is not None and made.name == "linalg.fill" and constant_of(made.operands[0]) == number
+
+
+def _product(op: ir.Operation) -> Product | None:
+    factors = _factors(op)
+    if factors is None or not _starts_with(op, 0.0):
+        return None
+    reads = maps(op)
+    one, other, out = (_known(map_) for map_ in reads)
+    summed = [loop for loop in one if loop in other and loop not in out]
+    batch = tuple(loop for loop in out if loop in one and loop in other)
+    free = [[loop for loop in own if loop in out and loop not in batch] for own in (one, other)]
+    if len(summed) != 1 or max(map(len, free)) > 1 or not any(free):
+        return None
+    if sum(map(len, free)) + len(batch) + 1 != reads[0].n_dims:
+        return None
+    return _sided(free, out, batch, summed[0])
+
+
+def _sided(free: list[list[int]], out: list[int], batch: tuple[int, ...], summed: int) -> Product:
+    """The product with the operand as the left one whose loop comes first in the result; a vector is the left one."""
+    left = 0
+    if not free[1] or (all(free) and out.index(free[1][0]) < out.index(free[0][0])):
+        left = 1
+    rows = free[left][0] if free[left] else None
+    return Product(left, 1 - left, batch, rows, free[1 - left][0], summed)
+
+
+def _factors(op: ir.Operation) -> tuple[int, int] | None:
+    """Whether a body adds the product of its two inputs, widened, to its result."""
+    if len(op.operands) != 3 or not any(kinds(op)):
+        return None
+    inputs = body(op).arguments
+    last = maker(_yielded(op))
+    if last is None or last.name != "arith.addf" or inputs[2] not in last.operands:
+        return None
+    times = maker(next(value for value in last.operands if value != inputs[2]))
+    if times is None or times.name != "arith.mulf":
+        return None
+    if [_widened(value) for value in times.operands] not in ([inputs[0], inputs[1]], [inputs[1], inputs[0]]):
+        return None
+    return (0, 1) if inputs[0].type == inputs[1].type else None
+
+
+def _widened(value: ir.Value) -> ir.Value:
+    made = maker(value)
+    return made.operands[0] if made is not None and made.name == "arith.extf" else value
+
+
+def _yielded(op: ir.Operation) -> ir.Value:
+    operations = body(op).operations
+    return operations[len(operations) - 1].operands[0]

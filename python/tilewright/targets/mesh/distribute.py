@@ -1,0 +1,114 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pass `tile-distribute`: computations that have a layout become collectives and kernels of single cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tilewright.core.errors import TilewrightError
+from tilewright.ir.generics import maps, walk
+from tilewright.mlir import ir
+from tilewright.passes import Pass, located, register
+from tilewright.targets.mesh.attributes import ALGORITHM, LOOPS, OUTSIDE, SIDE
+from tilewright.targets.mesh.computations import Product, Reduction, computation
+from tilewright.targets.mesh.elementwise import elementwise
+from tilewright.targets.mesh.placement import Placement
+from tilewright.targets.mesh.products import product
+from tilewright.targets.mesh.reductions import reduction
+from tilewright.targets.mesh.reshapes import reshaped
+
+
+@register
+@dataclass(frozen=True)
+class Distribute(Pass):
+    """Rewrite what `tile-plan-mesh` has laid out: products, reductions and elementwise computations on a grid.
+
+    A product becomes `coremesh.gemm`, `gemm_t` or `gemv`, one for each of a batch; a reduction what each core
+    combines of its own, then an allreduce along the axis that splits the dimension; the rest `coremesh.local`. What
+    has no layout reads tensors that are collected through the edge of the grid, with a remark.
+
+    Before:
+    ```mlir
+    #map = affine_map<(d0, d1) -> (d0, d1)>
+    func.func @main(%x: tensor<13x17xf32>) -> tensor<13x17xf32> attributes {coremesh.side = 4 : i64} {
+      %0 = tensor.empty() : tensor<13x17xf32>
+      %1 = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]}
+          ins(%x : tensor<13x17xf32>) outs(%0 : tensor<13x17xf32>) attrs = {coremesh.loops = ["y", "x"]} {
+      ^bb0(%in: f32, %out: f32):
+        %2 = arith.negf %in : f32
+        linalg.yield %2 : f32
+      } -> tensor<13x17xf32>
+      return %1 : tensor<13x17xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %0 = coremesh.distribute %x : ...
+    %1 = coremesh.local (%b = %0) : ... {
+      ...
+    }
+    %2 = coremesh.assemble %1 : ...
+    ```
+    """
+
+    name: ClassVar[str] = "tile-distribute"
+    anchor: ClassVar[str | None] = "builtin.module"
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "coremesh", "linalg", "math", "tensor")
+
+    def run(self, op: ir.Operation) -> None:
+        """Visit the functions that have a grid."""
+        for function in walk(op, "func.func"):
+            if SIDE in function.attributes:
+                _distribute(function)
+
+
+def _distribute(function: ir.Operation) -> None:
+    placement = Placement(ir.IntegerAttr(function.attributes[SIDE]).value)
+    old: list[ir.Operation] = []
+    for view in list(function.regions[0].blocks[0].operations):
+        op = view.operation
+        with ir.InsertionPoint(op), op.location:
+            try:
+                laid = _laid(op, placement)
+            except TilewrightError as error:
+                raise located(error, op) from error
+            if laid is None:
+                _collect(op, placement)
+            else:
+                placement.made(op.results[0], laid)
+                old.append(op)
+    for op in reversed(old):
+        op.erase()
+
+
+def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
+    """What an op becomes on the grid; None where it stays outside."""
+    if op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+        return reshaped(op, placement)
+    if LOOPS not in op.attributes:
+        return None
+    loops = [ir.StringAttr(axis).value for axis in ir.ArrayAttr(op.attributes[LOOPS])]
+    found = computation(op)
+    assert not isinstance(found, str) and len(loops) == maps(op)[0].n_dims, f"an edited plan does not fit: {found}"
+    if isinstance(found, Product):
+        return product(op, found, ir.StringAttr(op.attributes[ALGORITHM]).value, loops, placement)
+    if isinstance(found, Reduction):
+        return reduction(op, found, loops, placement)
+    return elementwise(op, loops, placement)
+
+
+def _collect(op: ir.Operation, placement: Placement) -> None:
+    """Let an op that stays outside, and what is in it, read tensors that are there."""
+    why = ir.StringAttr(op.attributes[OUTSIDE]).value if OUTSIDE in op.attributes else ""
+    text = f"{op.name} is interpreted outside{': ' if why else ''}{why}"
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        for number, value in enumerate(inner.operands):
+            if placement.is_made(value):
+                inner.operands[number] = placement.outside(value, text if op.name != "func.return" else "")
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)

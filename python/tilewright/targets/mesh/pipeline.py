@@ -1,0 +1,52 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From layer 1 to programs of single cores: the phases, each a list of passes with its reason."""
+
+from __future__ import annotations
+
+from tilewright.normalize import PASSES as NORMALIZE
+from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
+
+_TARGET = PassSpec("tile-verify-target", "border: the module says for which mesh", {"kind": "mesh"})
+
+PIPELINE = Pipeline(
+    "mesh",
+    [
+        Phase("normalize", NORMALIZE, summary="one form of each operation, static shapes, few reshapes"),
+        Phase(
+            "plan",
+            [_TARGET, PassSpec("tile-plan-mesh", "layouts and algorithms are decided before anything is rewritten")],
+            summary="lay out: the axis along each loop, the algorithm of each product",
+        ),
+        Phase(
+            "tile",
+            [
+                _TARGET,
+                PassSpec("tile-distribute", "what is laid out becomes collectives and what cores compute alone"),
+                PassSpec("canonicalize", "what the grid has taken over leaves empty tensors behind"),
+                PassSpec("symbol-dce", "weights that nothing reads need no bytes"),
+            ],
+            summary="distribute: collectives on tensors whose type says where they lie",
+        ),
+        Phase(
+            "schedule",
+            [
+                _TARGET,
+                PassSpec("tile-plan-reductions", "how lines of cores reduce, by the model of each algorithm"),
+                PassSpec("tile-expand-collectives", "the algorithm of each collective, core by core"),
+                PassSpec("tile-expand-locals", "computations without communication are programs, too"),
+            ],
+            summary="expand: programs of single cores, one after the other",
+        ),
+        Phase(
+            "lower",
+            [
+                _TARGET,
+                PassSpec("tile-fit-mesh", "colors, addresses and what is streamed; a machine's limits are errors"),
+            ],
+            summary="check: what the programs take of the machine",
+        ),
+    ],
+    summary="layer 1 to programs of the cores of a mesh",
+)

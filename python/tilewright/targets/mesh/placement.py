@@ -1,0 +1,147 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Values of a function that lie on the grid, outside of it, or both; what moves between is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tilewright.dialects.coremesh import Layout, Split, block_type
+from tilewright.ir.diagnostics import remark
+from tilewright.ir.generics import create, create_transposed
+from tilewright.mlir import ir
+from tilewright.targets.mesh.attributes import FIXED, Fixed
+
+#: Per dimension: "", an axis, or an axis whose blocks are skewed.
+Axes = tuple[str, ...]
+
+
+def laid_type(kind: ir.Type, axes: Axes, side: int) -> ir.RankedTensorType:
+    """The type of a tensor that lies on a square grid, split along these axes, counted along rings."""
+    tensor = ir.RankedTensorType(kind)
+    splits = tuple(_split(axis) for axis in axes)
+    text = ", ".join("*" if split is None else str(split) for split in splits)
+    layout = ir.Attribute.parse(f"#coremesh.layout<grid({side}, {side}), [{text}]>")
+    return ir.RankedTensorType.get(tensor.shape, tensor.element_type, layout)
+
+
+def axes_of(value: ir.Value) -> Axes:
+    """How a value on the grid lies."""
+    layout = Layout.of(value.type)
+    assert layout is not None
+    return tuple("" if split is None else split.axis for split in layout.splits)
+
+
+def local(inputs: Sequence[ir.Value], result: ir.Type, compute: Callable[[list[ir.Value]], ir.Value]) -> ir.Value:
+    """A `coremesh.local`: what each core computes of its blocks alone.
+
+    Args:
+        inputs: values on the grid; one at least.
+        result: a type with a layout.
+        compute: makes the block of the result of those of the inputs.
+    """
+    op = ir.Operation.create("coremesh.local", results=[result], operands=list(inputs), regions=1)
+    block = ir.Block.create_at_start(op.regions[0], [block_type(value.type) for value in inputs])
+    with ir.InsertionPoint(block):
+        ir.Operation.create("coremesh.yield", operands=[compute(list(block.arguments))])
+    return op.result
+
+
+def empty_block(kind: ir.Type) -> ir.Value:
+    """An empty tensor of the shape of a core's block, at the current insertion point."""
+    return create("tensor.empty", [], block_type(kind))
+
+
+@dataclass
+class _Places:
+    """Where one value is to be had.
+
+    Attributes:
+        outside: as the tensor that it is.
+        laid: on the grid, by layout.
+        turned: outside, with its dimensions in another order.
+    """
+
+    outside: ir.Value | None = None
+    laid: dict[Axes, ir.Value] = field(default_factory=dict)
+    turned: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
+
+
+class Placement:
+    """Finds values where they are needed; everything is made at the current insertion point.
+
+    Attributes:
+        side: cores along each side of the grid.
+        fixed: which values are the same in each call.
+    """
+
+    def __init__(self, side: int) -> None:
+        self.side, self.fixed = side, Fixed()
+        self._places: dict[ir.Value, _Places] = {}
+        self._made: set[ir.Value] = set()
+
+    def made(self, value: ir.Value, laid: ir.Value) -> None:
+        """A value of the model has been computed on the grid."""
+        self._places[value] = _Places(laid={axes_of(laid): laid})
+        self._made.add(value)
+
+    def is_made(self, value: ir.Value) -> bool:
+        """Whether a value has been computed on the grid."""
+        return value in self._made
+
+    def any(self, value: ir.Value) -> tuple[ir.Value, Axes]:
+        """A value that has been computed on the grid, and how it lies."""
+        axes, laid = next(iter(self._places[value].laid.items()))
+        return laid, axes
+
+    def outside(self, value: ir.Value, why: str) -> ir.Value:
+        """The value as a tensor outside of the grid.
+
+        Args:
+            why: what needs it there, for a remark; empty: a result of the model, of which none is made.
+        """
+        places = self._of(value)
+        if places.outside is None:
+            laid = next(iter(places.laid.values()))
+            places.outside = create("coremesh.assemble", [laid], value.type)
+            if why:
+                remark(laid.owner, f"collected through the edge of the grid: {why}")
+        return places.outside
+
+    def laid(self, value: ir.Value, axes: Axes) -> ir.Value:
+        """The value on the grid."""
+        places = self._of(value)
+        if axes not in places.laid:
+            source = self.outside(value, f"its reader needs it along ({', '.join(axis or '*' for axis in axes)})")
+            places.laid[axes] = self._distributed(source, axes, self.fixed(value))
+        return places.laid[axes]
+
+    def turned(self, value: ir.Value, order: Sequence[int], axes: Axes) -> ir.Value:
+        """The value on the grid, with its dimensions in another order: transposed outside of it."""
+        if list(order) == list(range(len(order))):
+            return self.laid(value, axes)
+        places, key = self._of(value), tuple(order)
+        if key not in places.turned:
+            source = self.outside(value, "it is transposed outside, for a product that reads it so")
+            places.turned[key] = create_transposed(source, list(order))
+            if not self.fixed(value):
+                remark(places.turned[key].owner, "transposed outside of the grid, for a product that reads it so")
+        found = places.turned[key]
+        return self.laid(found, axes)
+
+    def _distributed(self, source: ir.Value, axes: Axes, is_fixed: bool) -> ir.Value:
+        kind = laid_type(source.type, axes, self.side)
+        marked = {FIXED: ir.UnitAttr.get()} if is_fixed else None
+        return create("coremesh.distribute", [source], kind, marked)
+
+    def _of(self, value: ir.Value) -> _Places:
+        return self._places.setdefault(value, _Places(outside=value))
+
+
+def _split(axis: str) -> Split | None:
+    if not axis:
+        return None
+    name, _, skew = axis.partition(" ")
+    return Split("y" if name == "y" else "x", order="ring", skew=bool(skew))

@@ -1,0 +1,114 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What lies in the cores' memories between programs: weights that stay, and activations until they are last read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tilewright.core.dtypes import of_mlir
+from tilewright.core.errors import UserError
+from tilewright.dialects.coremesh import Layout, block_type
+from tilewright.ir.diagnostics import remark
+from tilewright.mlir import ir
+from tilewright.sim.coremesh.machine import Machine
+from tilewright.targets.mesh.attributes import FIXED, MEMORY, STREAMED, number
+
+
+@dataclass
+class _Held:
+    """A value on the grid.
+
+    Attributes:
+        count: bytes of one core.
+        first, last: numbers of the ops that make it and read it last.
+        stays: from call to call.
+    """
+
+    op: ir.Operation
+    count: int
+    first: int
+    last: int
+    stays: bool
+
+    def at(self, number: int) -> bool:
+        """Whether it has to be kept beside what the program of this number holds itself."""
+        return number < self.last and self.first < number or (self.stays and self.first != number)
+
+
+def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine) -> None:
+    """Say which weights stream in from outside in each call, so that all fits; note the bytes of each program.
+
+    A program may overwrite what it reads: what is read again is counted beside the program's own buffers.
+
+    Args:
+        block: of the function.
+        peaks: for the number of each op that is a program, bytes of its fullest core, without code.
+
+    Raises:
+        UserError: a core's memory is too small even where all weights are streamed.
+    """
+    operations = [view.operation for view in block.operations]
+    held = _held(operations)
+    needs = {at: peak + sum(one.count for one in held if one.at(at)) for at, peak in peaks.items()}
+    room = machine.sram_bytes - machine.mesh.code_bytes
+    movable = sorted((one for one in held if one.stays), key=lambda one: one.count)
+    while max(needs.values(), default=0) > room:
+        if not movable or not machine.mesh.offchip_bytes_per_cycle:
+            raise _too_much(operations, held, needs, machine)
+        _stream(movable.pop(), machine)
+        needs = {at: peak + sum(one.count for one in held if one.at(at)) for at, peak in peaks.items()}
+    for at, need in needs.items():
+        operations[at].attributes[MEMORY] = number(machine.mesh.code_bytes + need)
+
+
+def _stream(one: _Held, machine: Machine) -> None:
+    one.stays = False
+    one.op.attributes[STREAMED] = ir.UnitAttr.get()
+    remark(
+        one.op,
+        f"{one.count} bytes a core stream in from outside in each call: the cores of {machine.name} cannot keep them",
+    )
+
+
+def _held(operations: Sequence[ir.Operation]) -> list[_Held]:
+    places = {op: at for at, op in enumerate(operations)}
+    found = []
+    for at, op in enumerate(operations):
+        for value in op.results:
+            if Layout.of(value.type) is not None:
+                readers = [places[_outer(use.owner.operation, places)] for use in value.uses]
+                found.append(_Held(op, _bytes(value), at, max(readers, default=at), FIXED in op.attributes))
+    return found
+
+
+def _outer(op: ir.Operation, places: Mapping[ir.Operation, int]) -> ir.Operation:
+    while op not in places:
+        assert op.parent is not None
+        op = op.parent.operation
+    return op
+
+
+def _bytes(value: ir.Value) -> int:
+    block = ir.RankedTensorType(block_type(value.type))
+    return prod(block.shape) * of_mlir(str(block.element_type)).itemsize
+
+
+def _too_much(
+    operations: Sequence[ir.Operation], held: Sequence[_Held], needs: Mapping[int, int], machine: Machine
+) -> UserError:
+    at = max(needs, key=lambda number: needs[number])
+    name = ir.StringAttr(operations[at].attributes["name"]).value
+    beside = sorted((one.count for one in held if one.at(at)), reverse=True)
+    own = needs[at] - sum(beside)
+    error = UserError(
+        f"Memory: a core of machine '{machine.name}' has {machine.sram_bytes} bytes, of which code takes "
+        f"{machine.mesh.code_bytes}; at program '{name}' it needs {needs[at]}: {own} of the program's own, and "
+        f"{len(beside)} tensors that are read again ({', '.join(map(str, beside[:8]))} bytes). Use a machine with more "
+        "cores or memory, narrower numbers, a smaller batch, or a model that is cut in parts."
+    )
+    error.mlir_location = operations[at].location  # type: ignore[attr-defined]
+    return error

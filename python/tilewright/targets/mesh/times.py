@@ -1,0 +1,129 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How long a compiled model takes on its machine (tier T1): each program, and what passes the edge of the grid."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import prod
+from typing import Any
+
+from tilewright.core.dtypes import of_mlir
+from tilewright.ir.generics import maker
+from tilewright.mlir import ir
+from tilewright.sim.coremesh.machine import Machine
+from tilewright.sim.coremesh.timing import time_program
+from tilewright.sim.coremesh_ir.read import read_program
+from tilewright.targets.mesh.attributes import COLORS, FIXED, MEMORY, STREAMED
+from tilewright.targets.mesh.fit_mesh import text_of
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that takes time in a call, in cycles.
+
+    Attributes:
+        name: the program's, or ``distribute``, ``stream``, ``assemble``.
+        where: the node of the model.
+        height, width: of the grid.
+        compute, communication, overhead, idle: what the longest way to the end is made of.
+        memory: bytes of the fullest core.
+        colors: that one router knows.
+        sizes: of the tensors that are read and made.
+    """
+
+    name: str
+    where: str
+    height: int
+    width: int
+    cycles: float
+    compute: float = 0.0
+    communication: float = 0.0
+    overhead: float = 0.0
+    idle: float = 0.0
+    memory: int = 0
+    colors: int = 0
+    sizes: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain values."""
+        return asdict(self)
+
+
+def steps_of(block: ir.Block, machine: Machine) -> list[Step]:
+    """The time of each program and transfer of a function, in order.
+
+    Programs run one after the other; data that pass the edge do so at the machine's rate, while nothing else runs.
+
+    Raises:
+        UserError: a program cannot be timed.
+    """
+    known: dict[str, Any] = {}
+    found = []
+    for view in block.operations:
+        op = view.operation
+        if op.name == "coremesh.program":
+            found.append(_program(op, machine, known))
+        elif op.name == "coremesh.assemble":
+            found.append(_edge("assemble", op, op.operands[0], machine))
+        elif op.name == "coremesh.distribute" and (FIXED not in op.attributes or STREAMED in op.attributes):
+            name = "stream" if STREAMED in op.attributes else "distribute"
+            found.append(_edge(name, op, op.results[0], machine))
+    return found
+
+
+def _program(op: ir.Operation, machine: Machine, known: dict[str, Any]) -> Step:
+    key = text_of(op)
+    if key not in known:
+        known[key] = time_program(read_program(op), machine, loads=False)
+    timing = known[key]
+    return Step(
+        ir.StringAttr(op.attributes["name"]).value,
+        where(op),
+        ir.IntegerAttr(op.attributes["height"]).value,
+        ir.IntegerAttr(op.attributes["width"]).value,
+        timing.cycles,
+        timing.split.compute,
+        timing.split.communication,
+        timing.split.overhead,
+        timing.split.idle,
+        ir.IntegerAttr(op.attributes[MEMORY]).value,
+        ir.IntegerAttr(op.attributes[COLORS]).value,
+        f"{', '.join(map(_sizes, op.operands))} -> {', '.join(map(_sizes, op.results))}",
+    )
+
+
+def _edge(name: str, op: ir.Operation, laid: ir.Value, machine: Machine) -> Step:
+    kind = ir.RankedTensorType(laid.type)
+    count = prod(kind.shape) * of_mlir(str(kind.element_type)).itemsize
+    rate = machine.mesh.offchip_bytes_per_cycle
+    cycles = count / rate if rate else 0.0
+    return Step(name, where(op), 0, 0, cycles, communication=cycles, sizes=_sizes(laid))
+
+
+def outside_of(block: ir.Block) -> list[str]:
+    """Names of the nodes that are interpreted outside of the grid in each call."""
+    found = []
+    for view in block.operations:
+        op = view.operation
+        if op.name == "linalg.generic" and any(_varies(value) for value in op.operands):
+            found.append(where(op))
+    return list(dict.fromkeys(found))
+
+
+def _varies(value: ir.Value) -> bool:
+    """Whether a value comes from the model's inputs."""
+    made = maker(value)
+    return made is None or any(_varies(operand) for operand in made.operands)
+
+
+def where(op: ir.Operation) -> str:
+    """The node of the model that an op comes from, as its location tells."""
+    text = str(op.location)
+    return text.removeprefix('loc("').removesuffix('")') if text.startswith('loc("') else text
+
+
+def _sizes(value: ir.Value) -> str:
+    kind = ir.RankedTensorType(value.type)
+    return "x".join([*map(str, kind.shape), str(kind.element_type)])

@@ -74,7 +74,7 @@ def _collect(places: list[Place], memory: Memory, steps: list[Step]) -> np.ndarr
     rank = len(blocks)
     whole = whole.transpose([axis for d in range(rank) for axis in (d, rank + d)])
     whole = whole.reshape(tuple(b * s for b, s in zip(blocks, tiles.buffer.shape, strict=True)))
-    return np.ascontiguousarray(whole[tuple(slice(size) for size in place.shape)])
+    return np.array(whole[tuple(slice(size) for size in place.shape)], order="C")  # a single number keeps its rank 0
 
 
 def _check_alike(places: list[Place], memory: Memory) -> None:

@@ -69,4 +69,25 @@ class Fixed:
             return False
         if made.name in _PARAMETERS:
             return not list(made.operands)
-        return made.name.partition(".")[0] in ("tensor", "linalg") and all(map(self, made.operands))
+        return made.name.partition(".")[0] in ("tensor", "linalg") and self.of(made)
+
+    def of(self, op: ir.Operation) -> bool:
+        """Whether all that an op reads, in its body, too, is the same in each call."""
+        return all(map(self, _read(op)))
+
+
+def _read(op: ir.Operation) -> list[ir.Value]:
+    """The values that an op reads from outside of it."""
+    read: list[ir.Value] = []
+    own: set[ir.Value] = set()
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        own.update(inner.results)
+        for region in inner.regions:
+            for block in region.blocks:
+                own.update(block.arguments)
+        read.extend(inner.operands)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit)
+    return [value for value in read if value not in own]

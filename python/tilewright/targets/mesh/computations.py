@@ -42,7 +42,8 @@ class Product:
 
     Attributes:
         left, right: numbers of the inputs; the result's rows are the left one's.
-        batch: loops of both inputs and the result, in the result's order.
+        batch: loops of the result with a product for each index, in its order: those of both inputs, and all but the
+            longest of an input's own.
         rows: loop of the left input and the result; None: the left one is a vector.
         columns: loop of the right input and the result.
         summed: loop of both inputs.
@@ -136,7 +137,8 @@ def _reduction(op: ir.Operation, loops: tuple[int, ...], own: ir.Value) -> Reduc
     if not _starts_with(op, 0.0 if how == "add" else float("-inf")):
         return "it starts from another number than its combination's neutral one"
     reads = maps(op)[:-1]
-    if not any(len(_known(map_)) == map_.n_dims for map_ in reads):
+    large = {loop for loop, size in enumerate(loop_sizes(op)) if size > 1}
+    if not any(large <= {*_known(map_)} for map_ in reads):
         return "none of its inputs has all of its elements"
     other = next(value for value in last.operands if value != own)
     plain = other == body(op).arguments[0] and dims(reads[0]) == list(range(reads[0].n_dims)) and len(reads) == 1
@@ -162,11 +164,14 @@ def _product(op: ir.Operation) -> Product | None:
     summed = [loop for loop in one if loop in other and loop not in out]
     batch = tuple(loop for loop in out if loop in one and loop in other)
     free = [[loop for loop in own if loop in out and loop not in batch] for own in (one, other)]
-    if len(summed) != 1 or max(map(len, free)) > 1 or not any(free):
+    if len(summed) != 1 or not any(free):
         return None
     if sum(map(len, free)) + len(batch) + 1 != reads[0].n_dims:
         return None
-    return _sided(free, out, batch, summed[0])
+    sizes = loop_sizes(op)
+    longest = [[max(own, key=lambda loop: sizes[loop])] if own else [] for own in free]
+    one_by_one = {loop for own, kept in zip(free, longest, strict=True) for loop in own if loop not in kept}
+    return _sided(longest, out, tuple(loop for loop in out if loop in batch or loop in one_by_one), summed[0])
 
 
 def _sided(free: list[list[int]], out: list[int], batch: tuple[int, ...], summed: int) -> Product:

@@ -102,7 +102,7 @@ class _Planner:
     def _plan(self, op: ir.Operation) -> None:
         top = op.parent.operation == self.function
         found = computation(op) if top else "it stands in a loop of the model"
-        if top and all(map(self.fixed, op.operands)):
+        if top and self.fixed.of(op):
             op.attributes[OUTSIDE] = ir.StringAttr.get("it follows from weights alone")
             return
         if isinstance(found, str):

@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.core.errors import UserError
 from tilewright.ir.generics import create, maps
 from tilewright.mlir import ir
 from tilewright.mlir.dialects import coremesh as ops
@@ -108,6 +109,8 @@ def _operand(
 
 
 def _multiplied(pair: list[ir.Value], kind: ir.Type, algorithm: str) -> ir.Value:
+    if algorithm not in ("gemv", "meshgemm", "gemm_t"):
+        raise UserError(f"coremesh.algorithm is '{algorithm}': use gemv, meshgemm or gemm_t")
     if algorithm == "gemm_t":
         return create("coremesh.gemm_t", pair, kind)
     i32 = ir.IntegerType.get_signless(32)

@@ -15,7 +15,7 @@ from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import time_program
 from tilewright.sim.coremesh_ir.read import read_program
-from tilewright.targets.mesh.attributes import COLORS, FIXED, MEMORY, STREAMED
+from tilewright.targets.mesh.attributes import COLORS, FIXED, MEMORY, STREAMED, Fixed
 from tilewright.targets.mesh.fit_mesh import text_of
 
 
@@ -104,22 +104,19 @@ def _edge(name: str, op: ir.Operation, laid: ir.Value, machine: Machine) -> Step
 
 def outside_of(block: ir.Block) -> list[str]:
     """Names of the nodes that are interpreted outside of the grid in each call."""
-    found = []
+    fixed, found = Fixed(), []
     for view in block.operations:
         op = view.operation
-        if op.name == "linalg.generic" and any(_varies(value) for value in op.operands):
+        if op.name.partition(".")[0] in ("linalg", "scf") and list(op.results) and not fixed.of(op):
             found.append(where(op))
     return list(dict.fromkeys(found))
 
 
-def _varies(value: ir.Value) -> bool:
-    """Whether a value comes from the model's inputs."""
-    made = maker(value)
-    return made is None or any(_varies(operand) for operand in made.operands)
-
-
 def where(op: ir.Operation) -> str:
     """The node of the model that an op comes from, as its location tells."""
+    made = maker(op.operands[0]) if list(op.operands) else None
+    if "unknown" in str(op.location) and made is not None:
+        return where(made)
     text = str(op.location)
     return text.removeprefix('loc("').removesuffix('")') if text.startswith('loc("') else text
 

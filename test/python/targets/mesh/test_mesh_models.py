@@ -58,6 +58,32 @@ def test_products(m: int, k: int, n: int, transposed: bool) -> None:
     near_reference(product(m, k, n, transposed), drawn(m, k))
 
 
+def test_products_of_other_forms() -> None:
+    """A batch that shares its weight, one that is broadcast, a transposed left operand, a sum of all."""
+    g = GraphBuilder("forms")
+    x, z = g.input("x", np.float32, [2, 3, 5]), g.input("z", np.float32, [5, 7])
+    shared = g.op("MatMul", x, z)
+    turned = g.op("Gemm", z, g.weight(drawn(5, 4)), transA=1)
+    g.output(shared, "shared", np.float32, [2, 3, 7])
+    g.output(turned, "turned", np.float32, [7, 4])
+    g.output(g.op("ReduceSum", shared, keepdims=0), "sum", np.float32, [])
+    near_reference(g.model(), drawn(2, 3, 5), drawn(5, 7))
+
+
+def test_numbers_of_16_bits() -> None:
+    """Operands of f16 are multiplied as they are; sums stay f32 until they are stored."""
+    half = onnx.TensorProto.FLOAT16
+    weight = onnx.numpy_helper.from_array(drawn(24, 10).astype(np.float16), "w")
+    x, y = (onnx.helper.make_tensor_value_info(n, half, [24, c]) for n, c in (("x", 24), ("y", 10)))
+    node = onnx.helper.make_node("MatMul", ["x", "w"], ["y"])
+    graph = onnx.helper.make_graph([node], "half", [x], [y], [weight])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    compiled = near_reference(
+        onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), drawn(24, 24).astype(np.float16), rtol=1e-3
+    )
+    assert "24x24xf16, 24x10xf16 -> 24x10xf32" in compiled.explain()
+
+
 def test_the_fastest_algorithm_is_taken() -> None:
     """Few rows are multiplied one by one, many by products of matrices; the remark says by how much."""
     few, many = near_reference(product(2, 96, 64, True), drawn(2, 96)), tw.compile(product(40, 96, 64, True), TARGET)

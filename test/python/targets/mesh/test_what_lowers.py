@@ -1,0 +1,102 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of what lowers, in the README of the target, is true."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.demo.graph import GraphBuilder
+
+README = Path(tw.__file__).parent / "targets" / "mesh" / "README.md"
+Make = Callable[[GraphBuilder], tuple[str, list[int]]]
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def product(rows: int, transposed: bool) -> Make:
+    def make(g: GraphBuilder) -> tuple[str, list[int]]:
+        x, w = g.input("x", np.float32, [rows, 24]), g.weight(drawn(9, 24) if transposed else drawn(24, 9))
+        return g.op("Gemm", x, w, g.weight(drawn(9)), transB=int(transposed)), [rows, 9]
+
+    return make
+
+
+def batched(g: GraphBuilder) -> tuple[str, list[int]]:
+    x, y = (g.input(name, np.float32, [2, 24, 24]) for name in "ab")
+    return g.op("MatMul", x, y), [2, 24, 24]
+
+
+def elementwise(g: GraphBuilder) -> tuple[str, list[int]]:
+    return g.op("Mul", g.input("x", np.float32, [7, 5]), g.input("b", np.float32, [5])), [7, 5]
+
+
+def reduced(kind: str) -> Make:
+    return lambda g: (g.op(kind, g.input("x", np.float32, [7, 5]), axes=[1], keepdims=0), [7])
+
+
+def normalized(g: GraphBuilder) -> tuple[str, list[int]]:
+    x = g.op("Softmax", g.input("x", np.float32, [7, 5]), axis=-1)
+    return g.op("LayerNormalization", x, g.weight(drawn(5)), axis=-1), [7, 5]
+
+
+def unit(g: GraphBuilder) -> tuple[str, list[int]]:
+    return g.op("Unsqueeze", g.op("Exp", g.input("x", np.float32, [7, 5])), g.const([0])), [1, 7, 5]
+
+
+def moved(g: GraphBuilder) -> tuple[str, list[int]]:
+    x = g.op("MatMul", g.input("x", np.float32, [24, 8]), g.weight(drawn(8, 6)))
+    return g.op("Reshape", x, g.const([12, 12])), [12, 12]
+
+
+def gathered(g: GraphBuilder) -> tuple[str, list[int]]:
+    x = g.op("Exp", g.input("x", np.float32, [7, 5]))
+    return g.op("Exp", g.op("Gather", x, g.input("at", np.int64, [3]))), [3, 5]
+
+
+#: Per row of the table: a model, ops that it becomes, ops that stay outside.
+ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
+    "product, few rows": ((product(2, False), {"gemv", "local"}, set()),),
+    "product": ((product(24, False), {"gemm", "local"}, set()),),
+    "product, transposed right operand": ((product(24, True), {"gemm_t", "local"}, set()),),
+    "batched product": ((batched, {"gemm", "local"}, set()),),
+    "elementwise, broadcasts": ((elementwise, {"local"}, set()),),
+    "sum, maximum": (
+        (reduced("ReduceMean"), {"allreduce", "local"}, set()),
+        (reduced("ReduceMax"), {"allreduce"}, set()),
+    ),
+    "softmax, layer normalization": ((normalized, {"allreduce", "local"}, set()),),
+    "reshape of sizes 1, or of dimensions that no axis splits": ((unit, {"local"}, set()),),
+    "other reshapes, gathers, windows, integers, loops": (
+        (moved, {"gemm"}, {"tensor.collapse_shape"}),
+        (gathered, {"local"}, {"linalg.generic", "tensor.extract"}),
+    ),
+}
+CASES = [(row, number) for row, cases in ROWS.items() for number in range(len(cases))]
+
+
+@pytest.mark.parametrize(("row", "number"), CASES)
+def test_a_row(row: str, number: int) -> None:
+    make, wanted, outside = ROWS[row][number]
+    g = GraphBuilder("row")
+    result, shape = make(g)
+    g.output(result, "y", np.float32, shape)
+    text = tw.compile(g.model(), "mesh:toy8x8", stop_after="tile")
+    assert {*re.findall(r"= coremesh\.([a-z_]+) %?", text)} - {"distribute", "assemble"} == wanted
+    top = re.findall(r"^    (?:%\S+ = )?(linalg\.generic|tensor\.\w+)", text, re.M)
+    assert {*top} - {"tensor.empty", "tensor.expand_shape"} == outside
+
+
+def test_all_rows() -> None:
+    table = README.read_text().partition("## What lowers")[2].partition("*Outside*")[0]
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
+    assert rows[1:] == [*ROWS]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.core.errors import TilewrightError
+from tilewright.core.errors import TilewrightError, UserError
 from tilewright.ir.generics import maps, walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, located, register
@@ -92,7 +92,9 @@ def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
         return None
     loops = [ir.StringAttr(axis).value for axis in ir.ArrayAttr(op.attributes[LOOPS])]
     found = computation(op)
-    assert not isinstance(found, str) and len(loops) == maps(op)[0].n_dims, f"an edited plan does not fit: {found}"
+    if isinstance(found, str) or len(loops) != maps(op)[0].n_dims:
+        why = found if isinstance(found, str) else f"it has {maps(op)[0].n_dims} loops"
+        raise UserError(f"{LOOPS} is {op.attributes[LOOPS]} on an op that it does not fit: {why}; take it away")
     if isinstance(found, Product):
         return product(op, found, ir.StringAttr(op.attributes[ALGORITHM]).value, loops, placement)
     if isinstance(found, Reduction):

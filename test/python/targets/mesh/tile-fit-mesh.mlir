@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --split-input-file --tile-set-target=target=mesh:toy8x8 --tile-expand-collectives --tile-fit-mesh 2>&1 \
+// RUN: tile-opt %s --tile-set-target=target=mesh:toy8x8 --tile-expand-collectives --tile-fit-mesh 2>&1 \
 // RUN:   | FileCheck-22 %s
 
 #tile = #coremesh.layout<grid(8, 8), [y ring, x ring]>

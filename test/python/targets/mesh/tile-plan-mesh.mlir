@@ -1,7 +1,8 @@
 // RUN: tile-opt %s --tile-set-target=target=mesh:toy8x8 --tile-plan-mesh 2>&1 | FileCheck-22 %s
 // RUN: tile-opt %s --tile-set-target=target=mesh:toy8x8 --tile-plan-mesh=side=4 | FileCheck-22 %s --check-prefix=SIDE
 // RUN: not tile-opt %s --tile-plan-mesh 2>&1 | FileCheck-22 %s --check-prefix=NONE
-// RUN: not tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-plan-mesh 2>&1 | FileCheck-22 %s --check-prefix=CPU
+// RUN: not tile-opt %s --tile-set-target=target=cpu:x86-64-v3 --tile-plan-mesh 2>&1 \
+// RUN:   | FileCheck-22 %s --check-prefix=CPU
 
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>

@@ -16,13 +16,15 @@ from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.reduction_cost import choose as choose_scheme
 from tilewright.plan.mesh.shifted_product import shifted_product
 from tilewright.plan.mesh.transposed_product import transposed_product
-from tilewright.sim.coremesh.checks.colors import usable_colors
+from tilewright.sim.coremesh.checks.colors import routes_by_color, usable_colors
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
 from tilewright.sim.coremesh.timing import time_program
 
 Algorithm = Literal["gemv", "meshgemm", "gemm_t"]
 
+#: Channels of machines that find ways by headers of packets.
+UNLIMITED = 1024
 #: Rows that may be multiplied one by one.
 MOST_ROWS = 16
 
@@ -95,7 +97,8 @@ def _kinds(sizes: Sizes) -> tuple[np.dtype, np.dtype, np.dtype]:
 
 def _vector(sizes: Sizes, side: int, machine: Machine) -> Program:
     wavelets = max(1, -(-(-(-sizes.n // side) * sizes.result.itemsize) // 4))
-    scheme = choose_scheme(side, wavelets, machine.mesh.ramp_cycles, usable_colors(machine), everywhere=True)
+    channels = usable_colors(machine) if routes_by_color(machine) else UNLIMITED
+    scheme = choose_scheme(side, wavelets, machine.mesh.ramp_cycles, channels, everywhere=True)
     what = MatrixVector((sizes.k, sizes.n), side, side, "y", *_kinds(sizes), (scheme, scheme), "ring")
     return matrix_vector(what)
 

@@ -199,6 +199,16 @@ def test_what_is_too_large_is_an_error() -> None:
         tw.compile(product(8, 1024, 1024), TARGET)
 
 
+@pytest.mark.parametrize("name", ["wormhole", "ipu", "wse2"])
+def test_other_machines(name: str) -> None:
+    """A torus and an exchange that find ways by headers of packets; a machine with more cores than a model has rows."""
+    model, x = product(13, 11, 7, True), drawn(13, 11)
+    compiled = tw.compile(model, f"mesh:{name}")
+    np.testing.assert_allclose(compiled(x)[0], tw.compile(model, "reference")(x)[0], rtol=1e-5, atol=1e-5)
+    grids = {(one.details["height"], one.details["width"]) for one in compiled.kernels if one.details["height"]}
+    assert max(max(grids)) <= 13
+
+
 @pytest.mark.parametrize("target", ["mesh", "mesh:", "mesh:wse9"])
 def test_unknown_machines(target: str) -> None:
     with pytest.raises(UserError, match=r"unknown mesh .*mesh:toy8x8"):

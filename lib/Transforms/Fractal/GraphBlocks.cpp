@@ -117,15 +117,23 @@ Element GraphBuilder::given(Value value) {
   return element;
 }
 
+/// Whether a list has all of its levels: what a block makes as a whole, as a
+/// state that is a list, has none.
+static bool hasLevels(const Element &element, Type type) {
+  auto array = dyn_cast<ArrayType>(type);
+  return !array || element.lengths.size() == array.getLengths().size();
+}
+
 std::optional<Element> GraphBuilder::find(Value value) {
   auto found = elements.find(value);
-  if (found != elements.end())
+  bool known = found != elements.end();
+  if (known && hasLevels(found->second, value.getType()))
     return found->second.within(loops.size());
-  if (isConstant(value))
+  if (!known && isConstant(value))
     return given(value).within(loops.size());
   Operation *op = value.getDefiningOp();
   // A view that is an element has a block of its own.
-  if (op && isInlined(op) && isElement(value.getType()) &&
+  if (!known && op && isInlined(op) && isElement(value.getType()) &&
       succeeded(addBlock({op}, value)))
     return elements.lookup(value).within(loops.size());
   emitRemark(value.getLoc(), "no graph of this function: a value of type ")

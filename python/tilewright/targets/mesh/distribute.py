@@ -24,7 +24,7 @@ from tilewright.targets.mesh.reshapes import reshaped
 @register
 @dataclass(frozen=True)
 class Distribute(Pass):
-    """Rewrite what `tile-plan-mesh` has laid out: products, reductions and elementwise computations on a grid.
+    """Rewrite computations that `tile-plan-mesh` has laid out into collectives of a grid.
 
     A product becomes `coremesh.gemm`, `gemm_t` or `gemv`, one for each of a batch; a reduction what each core
     combines of its own, then an allreduce along the axis that splits the dimension; the rest `coremesh.local`. What

@@ -26,7 +26,9 @@ from tilewright.targets.mesh.residency import place
 @register
 @dataclass(frozen=True)
 class FitMesh(Pass):
-    """Give each program its colors and addresses on the module's machine, and check it: races, routes, deadlock.
+    """Give mesh programs colors and addresses on the module's machine, and check them.
+
+    Checked are races, routes and deadlock.
 
     Weights stay in the cores' memories from call to call while these hold them; the largest ones beyond that stream in
     from outside (`coremesh.streamed`). A program that needs more memory or colors than a core has is an error.

@@ -36,7 +36,7 @@ Axes = tuple[str, ...]
 @register
 @dataclass(frozen=True)
 class PlanMesh(Pass):
-    """Lay out computations on a grid of cores, and choose an algorithm for each product by its simulated time.
+    """Lay out computations on a grid of cores, and choose products by simulated time.
 
     The grid is square, as large as the machine's shorter side, but no side is longer than the longest loop. A loop is
     split along the axis along which operands that come from the grid lie already; of others the last loops are split

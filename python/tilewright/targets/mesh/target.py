@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import UserError
 from tilewright.targets.base import Target
-from tilewright.targets.rules import Rule
 
 if TYPE_CHECKING:
     from tilewright.core.options import CompileOptions
@@ -26,7 +25,6 @@ class MeshTarget(Target):
     kind = "mesh"
     forms = ("mesh:NAME (a mesh of cores, simulated)",)
     runs_apart = False
-    rules = (Rule(lambda t, o: bool(o.tune), "tune= measures, and a mesh is simulated: leave it out"),)
 
     def check_name(self) -> None:
         """Refuse names of no mesh; the kind alone is what phases are made for."""

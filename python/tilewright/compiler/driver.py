@@ -145,7 +145,7 @@ def build(work: Compilation, folder: Path) -> Compilation:
 
 
 def _import(work: Compilation) -> None:
-    from tilewright.compiler import kernel_statistics
+    from tilewright.compiler import kernel_statistics, list_graphs
 
     with work.phase("import") as entry:
         shapes = dict(work.options.shapes) or None
@@ -159,6 +159,9 @@ def _import(work: Compilation) -> None:
     if work.from_kernels:
         kernel_statistics.observe(work.statistics, "tile", work.module, work.target.device)
     _record(work, entry)
+    found = list_graphs.graphs(work, _pipeline(work).phase("normalize"))
+    if found is not None:
+        entry["graphs"] = found
 
 
 def _begin_at(work: Compilation, start: Start) -> None:

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The page: summary, kernels, pruned weights, groups, phases, remarks."""
+"""The page: summary, kernels, pruned weights, nested lists, groups, phases, remarks."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def page(model: Any, report: dict[str, Any], measured: Measurement | None) -> st
         kernel_section(model, report, measured),
         counts_section(report),
         sparsity_section(report),
+        _lists(report),
         _groups(model, report, measured),
         _phases(report),
         _remarks(report),
@@ -85,6 +86,17 @@ def _head(model: Any, report: dict[str, Any], name: str, measured: Measurement |
     if rough:
         target += f"; accuracy {rough['name']}" + _error(rough, "exact")
     return tag("header", join([tag("h1", name), tag("p", target, cls="sub"), cards(figures)]))
+
+
+def _lists(report: dict[str, Any]) -> Raw | None:
+    """Graphs of a program of nested lists."""
+    found = next((phase["graphs"] for phase in report.get("phases", []) if "graphs" in phase), None)
+    if found is None:
+        return None
+    titles = {"before": "as traced", "after": "in the order that was decided"}
+    note = "What each block of nested loops reads, what its iterations wait for, and how many steps are left in order."
+    parts = [details(tag("b", titles[name]), tag("pre", text)) for name, text in found.items()]
+    return section("Nested lists", *parts, note=note)
 
 
 def _groups(model: Any, report: dict[str, Any], measured: Measurement | None) -> Raw | None:

@@ -24,7 +24,7 @@ func.func @chain(%xss: !fractal.array<[?, ?] of tensor<8xf32>>, %zero: !leaf) ->
 
 // Places of two loops in a list: its levels are not known to what reads it.
 func.func @turned(%xss: !fractal.array<[3, 5] of tensor<8xf32>>, %zero: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-remark @below {{no graph of this function: a value of type '!fractal.array<[7, 3] of tensor<8xf32>>' is read}}
+  // expected-remark @below {{'!fractal.array<[7, 3] of tensor<8xf32>>' is read by another block}}
   %t = fractal.read %xss at affine_map<(d0, d1) -> (d1, d0 - d1)>
       : !fractal.array<[3, 5] of tensor<8xf32>> -> !fractal.array<[7, 3] of tensor<8xf32>>
   %r = fractal.fold left (%h = %zero) over (%ts = %t)

@@ -8,19 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.core.errors import TilewrightError
-from tilewright.ir.diagnostics import remark
-from tilewright.ir.generics import walk
 from tilewright.mlir import ir
-from tilewright.passes import Pass, located, register
-from tilewright.plan.mesh.fit_program import fit_program
-from tilewright.sim.coremesh.checks.report import Report
-from tilewright.sim.coremesh.machine import Machine
-from tilewright.sim.coremesh.program import Program
-from tilewright.sim.coremesh_ir.expressions import to_affine
-from tilewright.sim.coremesh_ir.read import programs, read_program
-from tilewright.targets.mesh.attributes import COLORS, machine_of, number
-from tilewright.targets.mesh.residency import place
+from tilewright.passes import Pass, register
 
 
 @register
@@ -64,49 +53,6 @@ class FitMesh(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Visit the functions."""
-        machine, known = machine_of(op), {}
-        for function in walk(op, "func.func"):
-            reports = {one: _fitted(one, machine, known) for one in programs(function)}
-            block = function.regions[0].blocks[0]
-            numbers = {view.operation: at for at, view in enumerate(block.operations)}
-            peaks = {numbers[one]: report.classes[0].peak for one, report in reports.items() if one in numbers}
-            place(block, peaks, machine)
+        from tilewright.targets.mesh.fit_mesh_rewrite import rewrite
 
-
-def _fitted(op: ir.Operation, machine: Machine, known: dict[str, tuple[Program, Report]]) -> Report:
-    """Fit one program, unless its like has been before."""
-    key = text_of(op)
-    try:
-        if key not in known:
-            known[key] = fit_program(read_program(op), machine)
-    except TilewrightError as error:
-        raise located(error, op) from error
-    program, report = known[key]
-    for warning in report.warnings:
-        remark(op, warning)
-    _write(op, program, report)
-    return report
-
-
-def text_of(op: ir.Operation) -> str:
-    """What tells a program from others, whatever it reads."""
-    inside = [view.operation.get_asm(use_local_scope=True) for view in op.regions[0].blocks[0].operations]
-    return "\n".join([str(op.attributes["height"]), str(op.attributes["width"]), *inside])
-
-
-def _write(op: ir.Operation, program: Program, report: Report) -> None:
-    buffers = {buffer.name: buffer for buffer in program.buffers}
-    routes = {route.name: route for route in program.routes}
-    for view in op.regions[0].blocks[0].operations:
-        inner = view.operation
-        if inner.name == "coremesh.buffer":
-            address = buffers[ir.StringAttr(inner.attributes["sym_name"]).value].address
-            assert address is not None
-            inner.attributes["address"] = number(address)
-        elif inner.name == "coremesh.route":
-            route = routes[ir.StringAttr(inner.attributes["sym_name"]).value]
-            if route.colors:
-                color = ir.AffineMap.get(2, 0, [to_affine(route.color)])
-                inner.attributes["colors"] = ir.DenseI64ArrayAttr.get(list(route.colors))
-                inner.attributes["color"] = ir.AffineMapAttr.get(color)
-    op.attributes[COLORS] = number(report.colors)
+        rewrite(self, op)

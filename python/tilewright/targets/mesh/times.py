@@ -16,7 +16,7 @@ from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import time_program
 from tilewright.sim.coremesh_ir.read import read_program
 from tilewright.targets.mesh.attributes import COLORS, FIXED, MEMORY, STREAMED, Fixed
-from tilewright.targets.mesh.fit_mesh import text_of
+from tilewright.targets.mesh.fit_mesh_rewrite import text_of
 
 
 @dataclass(frozen=True)

@@ -5,24 +5,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.core.errors import TilewrightError
 from tilewright.devices.device import Device
-from tilewright.ir.diagnostics import remark
-from tilewright.ir.generics import walk
 from tilewright.mlir import ir
-from tilewright.passes import Pass, device_option, located, option, register
-from tilewright.plan.mesh.fit_program import fit_program
-from tilewright.sim.coremesh.machine import Machine, machine
-from tilewright.sim.coremesh.program import Program
-from tilewright.sim.coremesh_ir.expressions import to_affine
-from tilewright.sim.coremesh_ir.read import read_program
-
-#: Ops of a program that are no instructions.
-_DECLARED = ("coremesh.buffer", "coremesh.route", "coremesh.place", "coremesh.collect", "coremesh.yield")
+from tilewright.passes import Pass, device_option, option, register
 
 
 def _mesh(device: Device) -> str | None:
@@ -68,44 +56,6 @@ class FitMeshPrograms(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Visit all programs."""
-        found = walk(op, "coremesh.program")
-        mesh = machine(self.machine, self.preset) if found else None
-        for program in found:
-            assert mesh is not None
-            try:
-                _fit(program, mesh)
-            except TilewrightError as error:
-                raise located(error, _instruction(program, error.location or "")) from error
+        from tilewright.plan.mesh.collectives.fit_mesh_programs_rewrite import rewrite
 
-
-def _fit(op: ir.Operation, mesh: Machine) -> None:
-    fitted, report = fit_program(read_program(op), mesh)
-    _write(op, fitted)
-    remark(op, str(report))
-
-
-def _write(op: ir.Operation, program: Program) -> None:
-    buffers = {buffer.name: buffer for buffer in program.buffers}
-    routes = {route.name: route for route in program.routes}
-    i64 = ir.IntegerType.get_signless(64)
-    for inner in op.regions[0].blocks[0].operations:
-        name = ir.StringAttr(inner.attributes["sym_name"]).value if "sym_name" in inner.attributes else ""
-        if inner.operation.name == "coremesh.buffer":
-            inner.attributes["address"] = ir.IntegerAttr.get(i64, buffers[name].address or 0)
-        elif inner.operation.name == "coremesh.route":
-            for old in ("colors", "color"):
-                if old in inner.attributes:
-                    del inner.attributes[old]
-            if routes[name].colors:
-                color = ir.AffineMap.get(2, 0, [to_affine(routes[name].color)])
-                inner.attributes["colors"] = ir.DenseI64ArrayAttr.get(list(routes[name].colors))
-                inner.attributes["color"] = ir.AffineMapAttr.get(color)
-
-
-def _instruction(program: ir.Operation, where: str) -> ir.Operation:
-    """The op that an error names by its path, `body[2][0]`; else the program."""
-    match, op = re.search(r"body((?:\[\d+\])+)", where), program
-    for index in re.findall(r"\d+", match[1]) if match else []:
-        inside = [one.operation for one in op.regions[0].blocks[0].operations]
-        op = [one for one in inside if one.name not in _DECLARED][int(index)]
-    return op
+        rewrite(self, op)

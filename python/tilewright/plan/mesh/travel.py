@@ -22,8 +22,8 @@ from tilewright.plan.mesh.kernels import Fill, Store
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, at_least, equal, less, term
 from tilewright.plan.mesh.writer import Axis, Writer, cores, slot
-from tilewright.sim.coremesh.grid import ring_positions
 from tilewright.sim.coremesh.program import Order
+from tilewright.sim.coremesh.ring import ring_positions
 
 #: Positions by order and axis: terms, or arrays of integers.
 Positions = dict[Order, dict[str, Any]]

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.grid import Grid, depth
+from tilewright.sim.coremesh.expressions import depth
+from tilewright.sim.coremesh.grid import Grid
 from tilewright.sim.coremesh.program import Program, Route
 from tilewright.sim.coremesh.steps import Step, cores_of, incoming, outgoing
 

@@ -73,3 +73,14 @@ class Binary:
 
 
 Expr = Const | Dim | Binary
+
+
+def depth(*exprs: Expr) -> int:
+    """How many dimensions expressions may ask for: one more than the highest."""
+    return max((_depth(expr) for expr in exprs), default=0)
+
+
+def _depth(expr: Expr) -> int:
+    if isinstance(expr, Dim):
+        return expr.index + 1
+    return max(_depth(expr.left), _depth(expr.right)) if isinstance(expr, Binary) else 0

@@ -11,24 +11,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.expressions import Binary, Dim, Expr
+from tilewright.sim.coremesh.expressions import Expr, depth
 from tilewright.sim.coremesh.program import Cores, Order, Route
-
-
-def ring_positions(length: int) -> np.ndarray:
-    """Position along the folded ring of each place of a line, int64 [length].
-
-    Neighbours on the ring stand at most two hops apart (WaferLLM, OSDI 2025, section 5).
-    """
-    place = np.arange(length)
-    return np.where(place % 2 == 0, place // 2, length - (place + 1) // 2)
-
-
-def depth(expr: Expr) -> int:
-    """How many dimensions an expression may ask for: one more than the highest."""
-    if isinstance(expr, Dim):
-        return expr.index + 1
-    return max(depth(expr.left), depth(expr.right)) if isinstance(expr, Binary) else 0
+from tilewright.sim.coremesh.ring import ring_positions
 
 
 class Grid:
@@ -60,7 +45,7 @@ class Grid:
 
     def mask(self, cores: Cores, loops: tuple[int, ...]) -> np.ndarray:
         """Who takes part, bool [cores]."""
-        return self._cached(cores, "mask", _cores_depth(cores), loops, self._mask)
+        return self._cached(cores, "mask", depth(*cores.at_least_zero, *cores.zero), loops, self._mask)
 
     def index(self, expr: Expr, order: Order, loops: tuple[int, ...]) -> np.ndarray:
         """Value of an expression of (y, x, loops...) on each core, int64 [cores]."""
@@ -114,7 +99,3 @@ class Grid:
             place = self._place[length][place]
         core = self.y * self.width + place if route.axis == "x" else place * self.width + self.x
         return np.where(inside, core, -1)
-
-
-def _cores_depth(cores: Cores) -> int:
-    return max((depth(expr) for expr in (*cores.at_least_zero, *cores.zero)), default=0)

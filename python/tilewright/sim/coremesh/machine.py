@@ -16,6 +16,7 @@ from tilewright.devices.device import Device
 from tilewright.devices.files import described, file_names
 from tilewright.devices.files import load as load_file
 from tilewright.devices.mesh import Mesh, Overheads, check_fields
+from tilewright.sim.coremesh.program import Cost
 
 #: ``ideal``: what the hardware allows; ``calibrated``: with the overheads that were found by measurement.
 Preset = Literal["ideal", "calibrated"]
@@ -51,6 +52,12 @@ class Machine:
         fitting = [pair for pair in widths if pair[0] >= bits] or widths
         narrowest = min(width for width, _ in fitting)
         return max(rate for width, rate in fitting if width == narrowest)
+
+    def kernel_cycles(self, cost: Cost) -> float:
+        """Return the cycles of a kernel whose operands are at hand: vector calls, multiply-adds and other results."""
+        over, lanes = self.overheads, self.macs_per_cycle(cost.dtype_bits)
+        macs = cost.macs * over.per_mac if over.per_mac else math.ceil(cost.macs / lanes)
+        return macs + math.ceil(cost.elements / lanes) + cost.vector_calls * over.vector_call
 
     def message_cycles(self, count: int) -> Fraction:
         """Return the cycles that `count` bytes occupy a link, before the factor of the preset."""

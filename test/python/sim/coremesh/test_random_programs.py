@@ -14,7 +14,6 @@ from python.sim.coremesh.mesh_programs import P, X, Y, add, mod, times
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.expressions import Const, Expr
 from tilewright.sim.coremesh.functional import run
-from tilewright.sim.coremesh.grid import ring_positions
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import (
     Buffer,
@@ -32,6 +31,7 @@ from tilewright.sim.coremesh.program import (
     Slot,
     Wait,
 )
+from tilewright.sim.coremesh.ring import ring_positions
 from tilewright.sim.coremesh.wavelets import simulate
 
 COMBINE = {None: lambda old, new: new, "add": np.add, "max": np.maximum}

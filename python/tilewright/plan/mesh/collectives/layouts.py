@@ -14,10 +14,10 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import UnsupportedError
 from tilewright.mlir import ir
 from tilewright.plan.mesh.reduction import Kind
-from tilewright.plan.mesh.ring import logical
 from tilewright.plan.mesh.terms import Term, X, Y, term
 from tilewright.plan.mesh.writer import Axis, Writer, slot
 from tilewright.sim.coremesh.program import Order, Slot
+from tilewright.sim.coremesh.ring import logical
 
 #: Algorithms of reductions, in the dialect's order.
 KINDS: tuple[Kind, ...] = ("chain", "star", "tree", "two_phase", "k_tree", "ring")

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.checks.field import Field, core_name, depth
+from tilewright.sim.coremesh.checks.field import Field, core_name
 from tilewright.sim.coremesh.checks.flows import Lines
 from tilewright.sim.coremesh.checks.lanes import Lane, lanes_of, positions
+from tilewright.sim.coremesh.expressions import depth
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program, Route
 from tilewright.sim.coremesh.steps import Step, incoming

@@ -14,25 +14,9 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.expressions import Binary, Dim, Expr
+from tilewright.sim.coremesh.expressions import Expr, depth
 from tilewright.sim.coremesh.program import Cores, Order, Program, Route
-
-
-def ring_positions(length: int) -> np.ndarray:
-    """Position along the folded ring of each place of a line, int64 [length] (WaferLLM, OSDI 2025, section 5)."""
-    place = np.arange(length)
-    return np.where(place % 2 == 0, place // 2, length - (place + 1) // 2)
-
-
-def depth(*exprs: Expr) -> int:
-    """How many dimensions expressions may ask for: one more than the highest."""
-    return max((_depth(expr) for expr in exprs), default=0)
-
-
-def _depth(expr: Expr) -> int:
-    if isinstance(expr, Dim):
-        return expr.index + 1
-    return max(_depth(expr.left), _depth(expr.right)) if isinstance(expr, Binary) else 0
+from tilewright.sim.coremesh.ring import ring_positions
 
 
 class Field:

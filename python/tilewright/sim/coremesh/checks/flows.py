@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.checks.field import Field, core_name, depth
+from tilewright.sim.coremesh.checks.field import Field, core_name
+from tilewright.sim.coremesh.expressions import depth
 from tilewright.sim.coremesh.program import Program, Route
 from tilewright.sim.coremesh.steps import Step, incoming
 

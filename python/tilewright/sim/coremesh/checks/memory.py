@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.checks.field import Field, core_name, depth
+from tilewright.sim.coremesh.checks.field import Field, core_name
 from tilewright.sim.coremesh.checks.lifetimes import buffer_bytes, live_buffers, points_of
 from tilewright.sim.coremesh.checks.races import accesses
+from tilewright.sim.coremesh.expressions import depth
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Buffer, Program, Wait
 from tilewright.sim.coremesh.steps import Step, unroll

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.sim.coremesh.checks.field import Field, depth
+from tilewright.sim.coremesh.checks.field import Field
+from tilewright.sim.coremesh.expressions import depth
 from tilewright.sim.coremesh.program import Program, Recv, Relay
 from tilewright.sim.coremesh.steps import Step
 

@@ -19,7 +19,6 @@ from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import (
     Compute,
     Cores,
-    Cost,
     Instruction,
     Loop,
     Program,
@@ -136,7 +135,7 @@ class Writer:
             over = {"": 0.0, "round": self.machine.overheads.round, "collective": self.machine.overheads.collective}
             return [4, len(one.tokens), *map(self._token, one.tokens), self._ticks(over[one.overhead])]
         if isinstance(one, Compute):
-            return [0, *cores(one.cores), self._ticks(self.cycles(one.cost))]
+            return [0, *cores(one.cores), self._ticks(self.machine.kernel_cycles(one.cost))]
         count = self._bytes(one.slot.buffer)
         ticks = self._moving(self.machine.message_cycles(count))
         wavelets = math.ceil(count / self.machine.mesh.link_bytes_per_cycle)
@@ -147,12 +146,6 @@ class Writer:
         combines = getattr(one, "combine", None) is not None and isinstance(one, Recv)
         into = list(self._buffers).index(one.slot.buffer) if combines else -1
         return [number, *cores(one.cores), ticks, *routes, self._token(one.token), wavelets, into]
-
-    def cycles(self, cost: Cost) -> float:
-        """Cycles of a kernel: those of its vector calls, multiply-adds and other results."""
-        over, lanes = self.machine.overheads, self.machine.macs_per_cycle(cost.dtype_bits)
-        macs = cost.macs * over.per_mac if over.per_mac else math.ceil(cost.macs / lanes)
-        return macs + math.ceil(cost.elements / lanes) + cost.vector_calls * over.vector_call
 
     def _bytes(self, name: str) -> int:
         if name not in self._buffers:

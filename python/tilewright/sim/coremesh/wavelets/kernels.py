@@ -11,15 +11,8 @@ import numpy as np
 
 from tilewright.sim.coremesh.grid import Grid
 from tilewright.sim.coremesh.machine import Machine
-from tilewright.sim.coremesh.program import Compute, Cost, Program, Slot
+from tilewright.sim.coremesh.program import Compute, Program, Slot
 from tilewright.sim.coremesh.steps import Step
-
-
-def kernel_cycles(machine: Machine, cost: Cost) -> int:
-    """Cycles of a kernel whose operands are at hand."""
-    lanes = machine.macs_per_cycle(cost.dtype_bits)
-    macs = cost.macs * machine.overheads.per_mac if machine.overheads.per_mac else math.ceil(cost.macs / lanes)
-    return math.ceil(macs + math.ceil(cost.elements / lanes) + cost.vector_calls * machine.overheads.vector_call)
 
 
 class Kernels:
@@ -44,7 +37,7 @@ class Kernels:
     def numbers(self, step: Step, instruction: Compute, cores: np.ndarray) -> np.ndarray:
         """Number of the kernel that each core runs at a step, int32 [n]."""
         operands = [*((slot, False) for slot in instruction.reads), *((slot, True) for slot in instruction.writes)]
-        cycles = kernel_cycles(self.machine, instruction.cost)
+        cycles = math.ceil(self.machine.kernel_cycles(instruction.cost))
         if not operands or any(self.buffers[slot.buffer].address is None for slot, _ in operands):
             return np.full(cores.size, self._number(cycles, (), 0, 0), dtype=np.int32)
         places = np.stack([self._addresses(step, instruction, slot)[cores] for slot, _ in operands], axis=1)

@@ -13,9 +13,9 @@ from undone import mixtures, random_receivers
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.assign_colors import assign_colors
 from tilewright.sim.coremesh.checks.colors import check_colors
-from tilewright.sim.coremesh.checks.field import Field, depth
+from tilewright.sim.coremesh.checks.field import Field
 from tilewright.sim.coremesh.checks.flows import flows_of
-from tilewright.sim.coremesh.expressions import Const, Dim
+from tilewright.sim.coremesh.expressions import Const, Dim, depth
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Buffer, Program, Recv, Route
 from tilewright.sim.coremesh.steps import unroll

@@ -10,13 +10,14 @@ from undone import flows, random_receivers, ring_walk
 
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.assign_colors import assign_colors
-from tilewright.sim.coremesh.checks.field import Field, ring_positions
+from tilewright.sim.coremesh.checks.field import Field
 from tilewright.sim.coremesh.checks.flows import flows_of
 from tilewright.sim.coremesh.checks.lanes import lanes_of, positions
 from tilewright.sim.coremesh.checks.routers import Configuration, Entry, Found, configure, find_routes
 from tilewright.sim.coremesh.expressions import Dim
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Buffer, Program, Recv, Route
+from tilewright.sim.coremesh.ring import ring_positions
 from tilewright.sim.coremesh.steps import unroll
 
 PROGRAMS = [mesh_gemm(5), mesh_gemm(12), cannon(7), summa(6), all_gather(3), chain(5, 2), two_phase(25, 5, 2)]

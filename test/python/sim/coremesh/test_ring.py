@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from tilewright.plan.mesh.ring import link_loads, logical, physical, predecessor, successor, walk
+from tilewright.sim.coremesh.ring import link_loads, logical, physical, predecessor, successor, walk
 
 LENGTHS = [*range(1, 61), 360, 375, 720, 750]
 

@@ -9,6 +9,8 @@ OSDI 2025, section 5, "interleaving"). Even positions are visited upwards, odd o
 
 from __future__ import annotations
 
+import numpy as np
+
 
 def physical(logical: int, length: int) -> int:
     """Where along the line the core stands that is ``logical``-th along the ring of ``length`` cores."""
@@ -18,6 +20,11 @@ def physical(logical: int, length: int) -> int:
 def logical(physical: int, length: int) -> int:
     """Which place along the ring of ``length`` cores the core has that stands at ``physical`` on the line."""
     return physical // 2 if physical % 2 == 0 else length - (physical + 1) // 2
+
+
+def ring_positions(length: int) -> np.ndarray:
+    """Place along the ring of each position on the line, int64 [length]."""
+    return np.array([logical(position, length) for position in range(length)], dtype=np.int64)
 
 
 def walk(length: int) -> list[int]:

@@ -101,13 +101,13 @@ def _product(left: Laid, n: int, result: Laid, skew_a: Skew = "host", skew_b: Sk
 def _skew(operand: Laid, dimension: int) -> Skew:
     """Who aligns the summed dimension of an operand: the host, if its layout says that it is aligned."""
     split = operand.splits[dimension]
-    return "host" if split is not None and split.skewed else "run"
+    return "host" if split is not None and split.skew else "run"
 
 
 def _check_blocks(what: str, value: Laid, needed: tuple[int, ...]) -> None:
     """That blocks are those of the algorithm: cut into lcm(height, width) pieces, they may need to be larger."""
     for split, have, want in zip(value.splits, value.tile, needed, strict=True):
-        if split is not None and not split.skewed and have != want:
+        if split is not None and not split.skew and have != want:
             raise UnsupportedError(
                 f"The {what}, {list(value.shape)}, has blocks of {have} elements along {split.axis}; on {value.height} "
                 f"x {value.width} cores its algorithm needs blocks of {want}. Write `block {want}` in its layout."

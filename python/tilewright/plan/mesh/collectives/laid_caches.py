@@ -9,12 +9,11 @@ token of each row that is handed up, one hop (WaferLLM, OSDI 2025, section 4.3).
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from tilewright.core.errors import UnsupportedError, UserError
-from tilewright.plan.mesh.collectives.layouts import Laid, Split, received
+from tilewright.dialects.coremesh import Split
+from tilewright.plan.mesh.collectives.layouts import Laid, received
 from tilewright.plan.mesh.kernels import AsRow, Fill
 from tilewright.plan.mesh.kv_cache import Policy
 from tilewright.plan.mesh.product import ALL
@@ -89,10 +88,10 @@ def _table(cache: Laid, policy: Policy, count: int) -> np.ndarray:
 
 def _blocks(split: Split, rows: int, cache: Laid) -> tuple[np.ndarray, np.ndarray]:
     """First token and number of tokens of each row of cores."""
-    if split.skewed:
+    if split.skew:
         raise UnsupportedError("A cache whose tokens are skewed has no program: split them in blocks, `y`.")
-    if "uneven" in split.deal:
-        sizes = np.array([int(size) for size in re.findall(r"\d+", split.deal)])
+    if len(split.blocks) > 1:
+        sizes = np.array(split.blocks)
         return np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes
     sizes = np.full(rows, cache.tile[0])
     return (np.arange(rows) + split.rotate) % rows * cache.tile[0], sizes

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from tilewright.core.errors import UnsupportedError
+from tilewright.dialects.coremesh import Split
 from tilewright.plan.mesh.allreduce import allreduce
-from tilewright.plan.mesh.collectives.layouts import Laid, Split, put, received
+from tilewright.plan.mesh.collectives.layouts import Laid, block, deal, put, received
 from tilewright.plan.mesh.kernels import Combine, Fill, Store, identity
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line
@@ -82,11 +83,12 @@ def move(source: Laid, result: Laid) -> Program:
 def _spread(split: Split | None) -> Spread | None:
     if split is None:
         return None
-    if split.deal:
+    dealt = deal(split)
+    if dealt:
         raise UnsupportedError(
-            f"A relayout moves blocks of one size, not{split.deal} ones: those are of caches. Use `block N` there."
+            f"A relayout moves blocks of one size, not{dealt} ones: those are of caches. Use `block N` there."
         )
-    return Spread(split.axis, split.order, split.rotate, split.skewed, split.block)
+    return Spread(split.axis, split.order, split.rotate, split.skew, block(split))
 
 
 def _combine_own(writer: Writer, source: Laid, dimension: int, how: How, at: Slot, total: Slot) -> None:

@@ -1,17 +1,17 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How laid-out tensors lie on a grid, as programs place them: `#coremesh.layout` read from its text."""
+"""How laid-out tensors lie on a grid, as programs place them."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import UnsupportedError
+from tilewright.dialects.coremesh import Layout, Split
 from tilewright.mlir import ir
 from tilewright.plan.mesh.reduction import Kind
 from tilewright.plan.mesh.terms import Term, X, Y, term
@@ -21,28 +21,6 @@ from tilewright.sim.coremesh.ring import logical
 
 #: Algorithms of reductions, in the dialect's order.
 KINDS: tuple[Kind, ...] = ("chain", "star", "tree", "two_phase", "k_tree", "ring")
-
-_SPLIT = re.compile(
-    r"([yx])( ring)?( skew)?(?: rotate (\d+))?( cyclic| balanced)?( uneven \[[^]]*\])?(?: block (\d+))?"
-)
-_LAYOUT = re.compile(r"#coremesh\.layout<grid\((\d+), (\d+)\), \[((?:[^][]|\[[^]]*\])*)\](.*)>")
-
-
-@dataclass(frozen=True)
-class Split:
-    """How one dimension is split along an axis.
-
-    Attributes:
-        block: elements of each block; None: the size divided by the positions, rounded up.
-        deal: what else but blocks, as the dialect writes it.
-    """
-
-    axis: Axis
-    order: Order
-    skewed: bool
-    rotate: int
-    block: int | None
-    deal: str
 
 
 @dataclass(frozen=True)
@@ -112,15 +90,28 @@ class Laid:
     def _block(self, split: Split | None) -> Term:
         if split is None:
             return term(0)
-        if split.skewed or split.deal:
-            raise UnsupportedError(f"This op moves plain blocks alone, not{' skewed ones' * split.skewed}{split.deal}.")
+        dealt = deal(split)
+        if split.skew or dealt:
+            raise UnsupportedError(f"This op moves plain blocks alone, not{' skewed ones' * split.skew}{dealt}.")
         place = _place(split.axis)
         return (place + split.rotate) % self.length(split.axis) if split.rotate else place
 
     def _part(self, size: int, split: Split | None) -> int:
         if split is None:
             return size
-        return split.block or -(-size // self.length(split.axis))
+        return block(split) or -(-size // self.length(split.axis))
+
+
+def block(split: Split) -> int | None:
+    """Elements of each block, as they are given; None: the size divided by the positions, rounded up."""
+    return split.blocks[0] if len(split.blocks) == 1 else None
+
+
+def deal(split: Split) -> str:
+    """What else but blocks of one size a dimension is dealt in, for messages; empty: none."""
+    if len(split.blocks) > 1:
+        return f" uneven {list(split.blocks)}"
+    return "" if split.deal == "block" else f" {split.deal}"
 
 
 def laid(value: ir.Value) -> Laid:
@@ -132,16 +123,11 @@ def laid(value: ir.Value) -> Laid:
     kind = ir.RankedTensorType(value.type)
     if 0 in kind.shape:
         raise UnsupportedError(f"{kind} has no elements, so that no core would hold a part of it. Leave the op out.")
-    match = _LAYOUT.fullmatch(str(kind.encoding))
-    assert match is not None, f"no layout: {value.type}"
-    height, width, splits, rest = match.groups()
-    at: dict[Axis, int] = {}
-    for axis, position in re.findall(r"at ([yx]) = (\d+)", rest):
-        at["y" if axis == "y" else "x"] = int(position)
-    parts = re.split(r", (?![^[]*\])", splits) if splits else []
-    return Laid(
-        tuple(kind.shape), of_mlir(str(kind.element_type)), int(height), int(width), tuple(map(_split, parts)), at
-    )
+    layout = Layout.of(kind)
+    assert layout is not None, f"no layout: {value.type}"
+    given: dict[Axis, int | None] = {"y": layout.at_y, "x": layout.at_x}
+    at = {axis: position for axis, position in given.items() if position is not None}
+    return Laid(tuple(kind.shape), of_mlir(str(kind.element_type)), layout.height, layout.width, layout.splits, at)
 
 
 def put(writer: Writer, name: str, value: Laid, at: Slot, output: bool = False) -> None:
@@ -154,21 +140,6 @@ def received(writer: Writer, name: str, value: Laid) -> Slot:
     at = slot(writer.buffer(name, value.tile, value.dtype))
     put(writer, name, value, at)
     return at
-
-
-def _split(text: str) -> Split | None:
-    match = _SPLIT.fullmatch(text.strip())
-    if match is None:
-        return None
-    axis, ring, skew, rotate, deal, uneven, block = match.groups()
-    return Split(
-        "y" if axis == "y" else "x",
-        "ring" if ring else "linear",
-        skew is not None,
-        int(rotate or 0),
-        int(block) if block else None,
-        deal or uneven or "",
-    )
 
 
 def _place(axis: Axis) -> Term:

@@ -16,8 +16,8 @@ from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.sim.coremesh.checks.report import Report
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
-from tilewright.sim.coremesh_ir.expressions import to_affine
 from tilewright.sim.coremesh_ir.read import programs, read_program
+from tilewright.sim.coremesh_ir.resources import write_resources
 from tilewright.targets.mesh.attributes import COLORS, machine_of, number
 from tilewright.targets.mesh.residency import place
 
@@ -33,7 +33,8 @@ def _fitted(op: ir.Operation, machine: Machine, known: dict[str, tuple[Program, 
     program, report = known[key]
     for warning in report.warnings:
         remark(op, warning)
-    _write(op, program, report)
+    write_resources(op, program)
+    op.attributes[COLORS] = number(report.colors)
     return report
 
 
@@ -41,24 +42,6 @@ def text_of(op: ir.Operation) -> str:
     """What tells a program from others, whatever it reads."""
     inside = [view.operation.get_asm(use_local_scope=True) for view in op.regions[0].blocks[0].operations]
     return "\n".join([str(op.attributes["height"]), str(op.attributes["width"]), *inside])
-
-
-def _write(op: ir.Operation, program: Program, report: Report) -> None:
-    buffers = {buffer.name: buffer for buffer in program.buffers}
-    routes = {route.name: route for route in program.routes}
-    for view in op.regions[0].blocks[0].operations:
-        inner = view.operation
-        if inner.name == "coremesh.buffer":
-            address = buffers[ir.StringAttr(inner.attributes["sym_name"]).value].address
-            assert address is not None
-            inner.attributes["address"] = number(address)
-        elif inner.name == "coremesh.route":
-            route = routes[ir.StringAttr(inner.attributes["sym_name"]).value]
-            if route.colors:
-                color = ir.AffineMap.get(2, 0, [to_affine(route.color)])
-                inner.attributes["colors"] = ir.DenseI64ArrayAttr.get(list(route.colors))
-                inner.attributes["color"] = ir.AffineMapAttr.get(color)
-    op.attributes[COLORS] = number(report.colors)
 
 
 def rewrite(options: Any, op: ir.Operation) -> None:

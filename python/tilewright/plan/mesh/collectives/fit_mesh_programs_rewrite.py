@@ -15,9 +15,8 @@ from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.sim.coremesh.machine import Machine, machine
-from tilewright.sim.coremesh.program import Program
-from tilewright.sim.coremesh_ir.expressions import to_affine
 from tilewright.sim.coremesh_ir.read import read_program
+from tilewright.sim.coremesh_ir.resources import write_resources
 
 #: Ops of a program that are no instructions.
 _DECLARED = ("coremesh.buffer", "coremesh.route", "coremesh.place", "coremesh.collect", "coremesh.yield")
@@ -25,26 +24,8 @@ _DECLARED = ("coremesh.buffer", "coremesh.route", "coremesh.place", "coremesh.co
 
 def _fit(op: ir.Operation, mesh: Machine) -> None:
     fitted, report = fit_program(read_program(op), mesh)
-    _write(op, fitted)
+    write_resources(op, fitted)
     remark(op, str(report))
-
-
-def _write(op: ir.Operation, program: Program) -> None:
-    buffers = {buffer.name: buffer for buffer in program.buffers}
-    routes = {route.name: route for route in program.routes}
-    i64 = ir.IntegerType.get_signless(64)
-    for inner in op.regions[0].blocks[0].operations:
-        name = ir.StringAttr(inner.attributes["sym_name"]).value if "sym_name" in inner.attributes else ""
-        if inner.operation.name == "coremesh.buffer":
-            inner.attributes["address"] = ir.IntegerAttr.get(i64, buffers[name].address or 0)
-        elif inner.operation.name == "coremesh.route":
-            for old in ("colors", "color"):
-                if old in inner.attributes:
-                    del inner.attributes[old]
-            if routes[name].colors:
-                color = ir.AffineMap.get(2, 0, [to_affine(routes[name].color)])
-                inner.attributes["colors"] = ir.DenseI64ArrayAttr.get(list(routes[name].colors))
-                inner.attributes["color"] = ir.AffineMapAttr.get(color)
 
 
 def _instruction(program: ir.Operation, where: str) -> ir.Operation:

@@ -159,7 +159,7 @@ def _import(work: Compilation) -> None:
     if work.from_kernels:
         kernel_statistics.observe(work.statistics, "tile", work.module, work.target.device)
     _record(work, entry)
-    found = list_graphs.graphs(work, _pipeline(work).phase("normalize"))
+    found = list_graphs.draw(work)
     if found is not None:
         entry["graphs"] = found
 
@@ -253,6 +253,7 @@ def _run_phase(work: Compilation, phase: Phase) -> None:
 
 
 def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
+    from tilewright.compiler import list_graphs
     from tilewright.passes import run_pipeline
 
     if phase.passes:
@@ -264,6 +265,7 @@ def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
             for note in done.notes:
                 work.statistics.setdefault(note.kind, []).append(note.values)
             _count_change(work, entry, part)
+            list_graphs.draw_ordered(work, part)
     if phase.name == "plan":
         if work.options.symbolic:
             from tilewright.plan.model.mark_host_fallback import loops_of_open_sizes
@@ -274,8 +276,10 @@ def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
 
 def _parts(work: Compilation, phase: Phase) -> list[Phase]:
     """A phase as it is run: as a whole, or one pass at a time where the IR is looked at."""
+    from tilewright.compiler import list_graphs
+
     if work.options.dump_ir is None or phase.name == "lower":
-        return [phase]
+        return list_graphs.parts(work, phase)
     return [replace(phase, passes=(each,)) for each in phase.passes]
 
 

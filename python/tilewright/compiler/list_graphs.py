@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tilewright.core.errors import TilewrightError, UnsupportedError
+from tilewright.core.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from tilewright.compiler.driver import Compilation
@@ -18,34 +18,34 @@ _LAST = "tile-skew-recurrences"
 """Behind it recurrences have the order that they run in; later passes write rows out, and lists become tensors."""
 
 
-def graphs(work: Compilation, normalize: Phase) -> dict[str, str] | None:
-    """The graph (`ft.Function.explain`) before and after recurrences are ordered; why there is none, in its place.
-
-    Args:
-        work: after phase `import`; its module is not changed.
-        normalize: the phase that orders recurrences.
+def draw(work: Compilation) -> dict[str, str] | None:
+    """The graph (`ft.Function.explain`) after phase `import`, or why there is none, in its place.
 
     Returns:
         None for a model that is no program of nested lists.
     """
     text = str(work.module) if work.source.kind == "mlir" else ""
-    if "fractal." not in text:
-        return None
-    from tilewright.mlir import ir
-    from tilewright.passes import run_pipeline
+    return {"before": _drawn(text, work.source.name)} if "fractal." in text else None
 
-    names = [each.name for each in normalize.passes]
-    found = {"before": _drawn(text, work.source.name)}
-    if _LAST not in names:
-        return found
-    with work.module.context:
-        copy = ir.Module.parse(text)
-    part = replace(normalize, passes=normalize.passes[: names.index(_LAST) + 1])
-    try:
-        run_pipeline(copy.operation, str(part), weights=work.weights, replay=False)
-    except TilewrightError:
-        return found  # the same passes fail on the module itself, with all that can be said about it
-    return {**found, "after": _drawn(str(copy), work.source.name)}
+
+def parts(work: Compilation, phase: Phase) -> list[Phase]:
+    """A phase that orders recurrences of lists in two parts, for :func:`draw_ordered` between them; others whole."""
+    names = [each.name for each in phase.passes]
+    if _graphs(work) is None or _LAST not in names:
+        return [phase]
+    cut = names.index(_LAST) + 1
+    return [replace(phase, passes=some) for some in (phase.passes[:cut], phase.passes[cut:]) if some]
+
+
+def draw_ordered(work: Compilation, part: Phase) -> None:
+    """Draw the graph again behind the pass that orders recurrences."""
+    graphs = _graphs(work)
+    if graphs is not None and part.passes[-1].name == _LAST:
+        graphs["after"] = _drawn(str(work.module), work.source.name)
+
+
+def _graphs(work: Compilation) -> dict[str, str] | None:
+    return next((entry["graphs"] for entry in work.phases if "graphs" in entry), None)
 
 
 def _drawn(text: str, name: str) -> str:

@@ -156,11 +156,14 @@ LogicalResult GraphBuilder::addLeaves(ArrayRef<Operation *> ops) {
       if (isRead && isElement(result.getType()))
         results.insert(result);
     }
-  return results.empty() ? success() : addBlock(ops, results.getArrayRef());
+  return addBlock(ops, results.getArrayRef());
 }
 
 LogicalResult GraphBuilder::addBlock(ArrayRef<Operation *> ops,
                                      ValueRange results) {
+  // Nobody reads what they make, as in a fold that yields its states as found.
+  if (results.empty())
+    return success();
   Draft draft;
   draft.loops = loops;
   for (Operation *op : ops)

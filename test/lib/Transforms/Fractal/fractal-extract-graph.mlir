@@ -177,3 +177,40 @@ func.func @chain(%xss: !fractal.array<[?, ?] of tensor<8xf32>>, %zero: !leaf) ->
   }
   return %r : !leaf
 }
+
+// A fold that yields its state as it found it: nobody reads what the body makes, which is no block.
+// CHECK-LABEL: fractal.graph @unread_graph
+// CHECK-NOT: fractal.block
+// CHECK: fractal.outputs (%arg1 for 0 at affine_map<() -> ()>
+func.func @unread(%xs: !fractal.array<[0] of tensor<8xf32>>, %zero: !leaf) -> !leaf {
+  %r = fractal.fold right (%h = %zero) over (%x = %xs) : (!leaf, !fractal.array<[0] of tensor<8xf32>>) -> !leaf {
+    %m = fractal.map (%y = %xs) : (!fractal.array<[0] of tensor<8xf32>>) -> !fractal.array<[0] of tensor<8xf32>> {
+      %0 = arith.addf %y, %x : !leaf
+      fractal.yield %0 : !leaf
+    }
+    %1 = fractal.reduce (%a, %b = %m) init (%zero) : (!fractal.array<[0] of tensor<8xf32>>, !leaf) -> !leaf {
+      %2 = arith.addf %a, %b : !leaf
+      fractal.yield %2 : !leaf
+    }
+    fractal.yield %h : !leaf
+  }
+  return %r : !leaf
+}
+
+// Rows of a leaf as elements of a list: a level more than the buffer has.
+// CHECK-LABEL: fractal.graph @rows_graph
+// CHECK: %0 = fractal.block ["map"]
+// CHECK: %1 = fractal.block ["map", "map"]
+// CHECK-SAME: reads (%0 for 0 at affine_map<(d0, d1) -> (d0, d1)> : !fractal.array<[9] of tensor<8xf32>>)
+func.func @rows(%xs: !list) -> !fractal.array<[9, 8] of tensor<f32>> {
+  %r = fractal.map (%x = %xs) : (!list) -> !fractal.array<[9, 8] of tensor<f32>> {
+    %0 = arith.addf %x, %x : !leaf
+    %cut = fractal.from_tensor %0 : !leaf -> !fractal.array<[8] of tensor<f32>>
+    %m = fractal.map (%y = %cut) : (!fractal.array<[8] of tensor<f32>>) -> !fractal.array<[8] of tensor<f32>> {
+      %1 = arith.mulf %y, %y : tensor<f32>
+      fractal.yield %1 : tensor<f32>
+    }
+    fractal.yield %m : !fractal.array<[8] of tensor<f32>>
+  }
+  return %r : !fractal.array<[9, 8] of tensor<f32>>
+}

@@ -17,7 +17,7 @@ to the same waves.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, inf, sqrt
@@ -304,7 +304,6 @@ def _ranked(found: Iterable[tuple[Prediction, Shape]]) -> list[tuple[Prediction,
     return sorted(ranked, key=rank)
 
 
-@lru_cache(512)
 def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     """The shape with the least predicted time; None where the machine has none.
 
@@ -314,7 +313,15 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     than the best shape with whole tiles, by more than predictions may be wrong: the law leaves out the ends of parts.
     Equal layers of a network are equal problems, and asked about by several passes: each is decided once.
     """
-    every = [(predict(problem, shape, gpu), shape) for shape in shapes(problem, gpu)]
+    return _chosen(problem, gpu, number, shapes)
+
+
+@lru_cache(512)
+def _chosen(
+    problem: Problem, gpu: Gpu, number: int, candidates: Callable[[Problem, Gpu], Iterable[Shape]]
+) -> Choice | None:
+    """Candidates are part of the key: who restricts them, as `tools/bench/gpu` does, meets no older choice."""
+    every = [(predict(problem, shape, gpu), shape) for shape in candidates(problem, gpu)]
     whole = next(iter(_ranked(found for found in every if not found[1].stream_k)), None)
     most = inf if whole is None else whole[0].seconds / (1 + gpu.device.rate("prediction_error.order"))
     ranked = _ranked(found for found in every if not found[1].stream_k or found[0].seconds <= most)

@@ -31,6 +31,7 @@ class _Lowered:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     name: str = "bisect"
+    kind: str = "state"
 
     def load(self, _shapes: Any, _symbolic: Any = (), _many_threads: bool = False) -> Imported:
         """Return the module of the state (a copy)."""

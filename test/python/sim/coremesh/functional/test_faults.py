@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -53,9 +51,7 @@ def compute(reads: tuple[str, ...], writes: tuple[str, ...], cores: Cores = ALL)
 
 def test_too_many_steps():
     """Counted, not undone: a loop of a billion turns is an error at once."""
-    start = time.monotonic()
     fails([Loop(3, (Loop(10**9, (Wait(()), Wait(()))),)), Wait(())], "has 6000000001 steps", "timing model")
-    assert time.monotonic() - start < 5
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])

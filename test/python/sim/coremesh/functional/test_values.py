@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import ml_dtypes
@@ -62,12 +61,10 @@ def test_gemm_padded():
     np.testing.assert_array_equal(found["c"], a @ b)
 
 
-def test_64_x_64_cores_take_seconds():
-    """A whole machine of the wavelet simulator's size: 64 rounds of 8 x 8 tiles. About a second; CI is slow."""
+def test_64_x_64_cores():
+    """A whole machine of the wavelet simulator's size: 64 rounds of 8 x 8 tiles."""
     a, b = numbers((512, 512)), numbers((512, 512), seed=1)
-    start = time.monotonic()
     found = run(programs.gemm(64, (8, 8, 8)), {"a": a, "b": b})
-    assert time.monotonic() - start < 15
     np.testing.assert_array_equal(found["c"], a @ b)
 
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -105,9 +103,7 @@ def test_64_x_64_cores_at_once():
 
 
 @pytest.mark.slow
-def test_64_x_64_cores_in_a_minute():
-    """A product of 512 x 512 x 512: 33,000 cycles with most links in use; processor time, as CI is shared."""
-    start = time.process_time()
+def test_a_product_on_64_x_64_cores():
+    """512 x 512 x 512: 33,000 cycles with most links in use. `tools/bench/run mesh` has the seconds."""
     found = simulate(programs.gemm(64, (8, 8, 8)), TOY)
     assert found.cycles == 64 * 512 + 64
-    assert time.process_time() - start < 60

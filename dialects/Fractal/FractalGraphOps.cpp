@@ -84,6 +84,14 @@ static LogicalResult verifyDomain(BlockOp op) {
          << " symbols: extents, domain and writes need as many";
 }
 
+/// How many places name a number of a value: the levels of a list, then the
+/// dimensions of its leaf, which `from_tensor` makes levels.
+static unsigned getNumPlaces(Type type) {
+  auto array = dyn_cast<ArrayType>(type);
+  auto leaf = dyn_cast<RankedTensorType>(array ? array.getLeaf() : type);
+  return (array ? array.getDepth() : 0) + (leaf ? leaf.getRank() : 0);
+}
+
 /// block_c4
 static LogicalResult verifyRead(BlockOp op, int64_t read) {
   int64_t target = op.getTargets()[read];
@@ -100,11 +108,11 @@ static LogicalResult verifyRead(BlockOp op, int64_t read) {
            << op.getNumLoops()
            << ": a read has those of the block, then levels that it takes "
               "whole, and its condition has the same";
-  auto array = dyn_cast<ArrayType>(op.getSources()[read].getType());
-  if (array && int64_t(map.getNumResults()) > array.getDepth())
-    return op.emitOpError("read ") << read << " names " << map.getNumResults()
-                                   << " levels of " << array;
-  return success();
+  Type source = op.getSources()[read].getType();
+  if (map.getNumResults() <= getNumPlaces(source))
+    return success();
+  return op.emitOpError("read ")
+         << read << " names " << map.getNumResults() << " levels of " << source;
 }
 
 /// block_c5

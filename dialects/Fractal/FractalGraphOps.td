@@ -111,7 +111,7 @@ def Fractal_BlockOp : Fractal_ReadingOp<"block", [
     - `block_c3`: there are a target, a map, a condition and a mark per read.
     - `block_c4`: the target is a block argument; map and condition have the
       block's dimensions, or these and more; the map has no more results than an
-      array has levels.
+      array has levels and its leaf dimensions.
     - `block_c5`: what is read stands before the block, or is its own result.
     - `block_c6`: a result has a level per dimension, then those of the yielded
       value, and its leaf.

@@ -79,9 +79,9 @@ fractal.graph @block_c4_dims inputs ["x"] symbols [] {
 
 fractal.graph @block_c4_levels inputs ["xs"] symbols [] {
 ^bb0(%xs: !fractal.array<[4] of tensor<8xf32>>):
-  // expected-error@+1 {{read 0 names 2 levels of '!fractal.array<[4] of tensor<8xf32>>'}}
+  // expected-error@+1 {{read 0 names 3 levels of '!fractal.array<[4] of tensor<8xf32>>'}}
   fractal.block ["map"] to affine_map<(d0) -> (4)> in affine_set<(d0) : (d0 >= 0)>
-      reads (%xs for 0 at affine_map<(d0) -> (d0, d0)> : !fractal.array<[4] of tensor<8xf32>>) writes [] {
+      reads (%xs for 0 at affine_map<(d0) -> (d0, d0, d0)> : !fractal.array<[4] of tensor<8xf32>>) writes [] {
   ^bb0(%y: tensor<8xf32>):
     fractal.yield
   }

@@ -60,7 +60,9 @@ def read(tblgen: str | None = None) -> list[Decision]:
     """
     tool = tblgen or shutil.which("llvm-tblgen", path=os.environ.get("LLVM_TOOLS_DIR", "/usr/lib/llvm-22/bin"))
     tool = tool or shutil.which("llvm-tblgen-22") or "llvm-tblgen"
-    text = subprocess.run([tool, "--dump-json", str(RECORDS)], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(
+        [tool, "--dump-json", f"-I{ROOT}", str(RECORDS)], check=True, capture_output=True, text=True
+    ).stdout
     records = json.loads(text)
     fields = [name for name in Decision.__dataclass_fields__ if name != "kind"]
     found = []

@@ -193,6 +193,8 @@ CPU_EDITS = (
         r"tile\.tasks_inside",
         "test.tasks",
     ),
+    Edit("level", CPU, "tasks", "tile-sink-loops", r', tile\.level = "task"', ""),
+    Edit("independent", CPU, "tasks", "tile-plan-levels", r" \{tile\.independent\}", ""),
     Edit(
         "units",
         CPU,

@@ -132,8 +132,28 @@ func.func @main(%h: memref<8xf32> {tile.name = "h"}, %n: memref<8xf32> {tile.nam
 }
 """
 
+_TASKS = """
+tile.kernel @k(%x: memref<64xf32>) grid(%i) {
+  %r = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+  %a = tile.load %x[%r] : memref<64xf32>, !tile.tile<8xf32>
+  %s = arith.addf %a, %a : !tile.tile<8xf32>
+  tile.store %s, %x[%r] : !tile.tile<8xf32>, memref<64xf32>
+  tile.return
+}
+func.func @main(%x: memref<64xf32> {tile.name = "x"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @k grid(%c8) outs(%x : memref<64xf32>)
+  }
+  return
+}
+"""
+
 PROGRAMS |= {
     "looped": ("tile-form-loops", _LOOPED),
+    "tasks": ("tile-find-task-loops", _TASKS),
     "dealt": (  # stream-K, of which the results go through shared memory
         "tile-stream-k",
         part(_TESTS + "Transforms/Pipelining/tile-stream-k.mlir#0").replace(

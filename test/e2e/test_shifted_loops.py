@@ -128,7 +128,7 @@ def test_directions(kind: str, layers: int) -> None:
 def test_fewer_barriers(direction: str, steps: int, arch: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """One launch; blocks meet once in an iteration of all loops, whatever the order in which they run."""
     layers, lag = (3, 2) if direction == "forward" else (1, 0)
-    proto = stack("LSTM", layers, steps=steps, batch=1, hidden=32, direction=direction)
+    proto = stack("LSTM", layers, steps=steps, batch=1, hidden=64, direction=direction)
     inputs = inputs_of(proto)
     expected = onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
     met = []

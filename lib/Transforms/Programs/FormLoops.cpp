@@ -7,11 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/TileDecisions.h"
-#include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Programs/Passes.h"
-#include "lib/Transforms/Programs/Stretch.h"
-
-#include "mlir/IR/IRMapping.h"
+#include "lib/Transforms/Programs/StretchOutline.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_FORMLOOPS
@@ -26,37 +23,26 @@ namespace {
 /// Threads of a block where a kernel does not say, and of one without tiles.
 constexpr int64_t kUsual = 128;
 
-/// Makes a kernel of a stretch of the host function, and launches it.
-class StretchOutline {
+/// Makes a kernel of a stretch that launches what the host did.
+class LoopOutline : StretchOutline {
 public:
-  StretchOutline(Stretch &stretch, SymbolTable &symbols)
-      : stretch(stretch), symbols(symbols), loc(stretch.ops.front()->getLoc()),
-        b(stretch.ops.front()->getContext()) {}
+  using StretchOutline::StretchOutline;
 
   LogicalResult run() {
     if (failed(stretch.findArguments()) || failed(findKernels()))
       return failure();
-    makeKernel();
-    for (Operation *op : stretch.ops)
-      fill(op);
-    tile::ReturnOp::create(b, loc);
+    makeKernel("loop_" + first, /*gridRank=*/0);
+    kernel->setAttr(tile::decisions::kBlocks,
+                    b.getI64IntegerAttr(stretch.blocks));
+    kernel->setAttr(tile::decisions::kThreads, b.getI64IntegerAttr(threads));
+    fill();
     for (tile::LaunchOp launch : launchesIn(kernel))
       launch.setKernel(called.lookup(launch.getKernel()).getSymName());
-    launchKernel();
+    launchKernel({});
     return leave();
   }
 
 private:
-  static SmallVector<tile::LaunchOp> launchesIn(Operation *op) {
-    SmallVector<tile::LaunchOp> found;
-    op->walk([&](tile::LaunchOp launch) { found.push_back(launch); });
-    return found;
-  }
-
-  tile::KernelOp lookUp(StringRef name) {
-    return symbols.lookup<tile::KernelOp>(name);
-  }
-
   static int64_t threadsOf(tile::KernelOp kernel) {
     if (auto threads = tile::decisions::kThreads.get(kernel))
       return threads.getInt();
@@ -107,106 +93,6 @@ private:
     return launchesIn(*found).front().getKernel().str();
   }
 
-  void makeKernel() {
-    SmallVector<Type> inputs(
-        ValueRange(stretch.arguments.getArrayRef()).getTypes());
-    b.setInsertionPoint(stretch.ops.front()->getParentOfType<func::FuncOp>());
-    kernel = tile::KernelOp::create(b, loc, "loop_" + first,
-                                    b.getFunctionType(inputs, {}),
-                                    /*gridRank=*/0);
-    kernel->setAttr(tile::decisions::kBlocks,
-                    b.getI64IntegerAttr(stretch.blocks));
-    kernel->setAttr(tile::decisions::kThreads, b.getI64IntegerAttr(threads));
-    Block::iterator place = std::next(Block::iterator(kernel));
-    kernel->remove();
-    symbols.insert(kernel, place);
-    Block &body = kernel.getEntryBlock();
-    mapping.map(stretch.arguments.getArrayRef(), body.getArguments());
-    b.setInsertionPointToStart(&body);
-  }
-
-  /// Copies a marked operation, and before it what it needs.
-  void fill(Operation *op) {
-    for (Value value : getUsedValues(op))
-      make(value);
-    b.clone(*op, mapping)->removeAttr(tile::decisions::kBlocks);
-  }
-
-  void make(Value value) {
-    if (mapping.contains(value))
-      return;
-    Operation *op = value.getDefiningOp();
-    for (Value operand : op->getOperands())
-      make(operand);
-    b.clone(*op, mapping);
-  }
-
-  void launchKernel() {
-    SmallVector<Value> inputs, outputs;
-    for (auto [value, argument] : llvm::zip_equal(
-             stretch.arguments, kernel.getEntryBlock().getArguments()))
-      (isOnlyRead(argument) ? inputs : outputs).push_back(value);
-    reorder(inputs, outputs);
-    b.setInsertionPointAfter(stretch.ops.back());
-    tile::LaunchOp::create(b, loc, kernel.getSymName(), ValueRange(), inputs,
-                           outputs);
-  }
-
-  /// Arguments in the order of the launch: what is read alone comes first.
-  void reorder(ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
-    Block &body = kernel.getEntryBlock();
-    SmallVector<Type> types;
-    unsigned count = body.getNumArguments();
-    for (Value value : llvm::concat<const Value>(inputs, outputs)) {
-      auto old = cast<BlockArgument>(mapping.lookup(value));
-      types.push_back(old.getType());
-      old.replaceAllUsesWith(body.addArgument(old.getType(), loc));
-    }
-    body.eraseArguments(0, count);
-    kernel.setFunctionType(b.getFunctionType(types, {}));
-  }
-
-  static bool isOnlyRead(Value value) {
-    if (!isa<MemRefType>(value.getType()))
-      return true;
-    return llvm::all_of(value.getUses(), [](OpOperand &use) {
-      Operation *user = use.getOwner();
-      if (auto launch = dyn_cast<tile::LaunchOp>(user))
-        return !llvm::is_contained(launch.getOutputs(), use.get());
-      if (auto copy = dyn_cast<memref::CopyOp>(user))
-        return copy.getTarget() != use.get();
-      if (isa<memref::LoadOp, memref::DimOp>(user))
-        return true;
-      return Stretch::isView(user) && isOnlyRead(user->getResult(0));
-    });
-  }
-
-  /// What the kernel does leaves the host function; of a loop whose buffers are
-  /// used behind it, what tells which they are stays.
-  LogicalResult leave() {
-    for (Operation *op : llvm::reverse(stretch.ops)) {
-      stretch.eraseUnused();
-      if (!op->use_empty()) {
-        for (tile::LaunchOp launch : launchesIn(op))
-          launch.erase();
-        op->removeAttr(tile::decisions::kBlocks);
-        if (!isMemoryEffectFree(op))
-          return op->emitOpError(
-              "runs on the device (`tile.blocks`), where it reads what tells "
-              "which buffers or numbers it gives; but the host uses these");
-        continue;
-      }
-      op->erase();
-    }
-    return success();
-  }
-
-  Stretch &stretch;
-  SymbolTable &symbols;
-  Location loc;
-  OpBuilder b;
-  IRMapping mapping;
-  tile::KernelOp kernel;
   std::string first;
   llvm::StringMap<tile::KernelOp> called;
   int64_t threads = 32;
@@ -224,7 +110,7 @@ struct FormLoops : public tilewright::impl::FormLoopsBase<FormLoops> {
       return;
     SymbolTable symbols(getOperation());
     for (Stretch &stretch : stretches)
-      if (failed(StretchOutline(stretch, symbols).run()))
+      if (failed(LoopOutline(stretch, symbols).run()))
         return signalPassFailure();
     eraseUnused(symbols);
   }

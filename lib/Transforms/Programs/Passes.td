@@ -114,4 +114,93 @@ def FormLoops : Pass<"tile-form-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tilewright::tile::TileDialect"];
 }
 
+def FindTaskLoops : Pass<"tile-find-task-loops", "::mlir::ModuleOp"> {
+  let summary = "Find loops around launches that each task can run by itself";
+  let description = [{
+    A loop gets `tile.independent` where each task touches only what tasks of its
+    own coordinates touch, in all iterations and launches: states that are elementwise,
+    or rows that are. All launches have one grid. The boxes of elements that loads and
+    stores touch are affine in the coordinates; two tasks are apart where, for each
+    coordinate, some dimension moves by at least what both boxes span in it.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%a: memref<64xf32>, %b: memref<64xf32>) grid(%i) {
+      %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+      %t = tile.load %a[%o] : memref<64xf32>, !tile.tile<8xf32>
+      tile.store %t, %b[%o] : !tile.tile<8xf32>, memref<64xf32>
+      tile.return
+    }
+    func.func @main(%h: memref<64xf32>, %n: memref<64xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+        tile.launch @k grid(%c8) ins(%a : memref<64xf32>) outs(%b : memref<64xf32>)
+        scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+      }
+      return
+    }
+    ```
+    After:
+    ```mlir
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+    } {tile.independent}
+    ```
+  }];
+  let dependentDialects = ["::tilewright::tile::TileDialect"];
+}
+
+def SinkLoops : Pass<"tile-sink-loops", "::mlir::ModuleOp"> {
+  let summary = "Put loops that each task runs by itself into their kernels";
+  let description = [{
+    A loop with `tile.level = "task"` and the kernels that it launches become one
+    kernel of the same grid, each task of which runs all iterations. Nobody waits for
+    other tasks. It fails where a task touches what another one does
+    (`tile-find-task-loops`).
+
+    Before:
+    ```mlir
+    tile.kernel @k(%a: memref<64xf32>, %b: memref<64xf32>) grid(%i) {
+      %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+      %t = tile.load %a[%o] : memref<64xf32>, !tile.tile<8xf32>
+      tile.store %t, %b[%o] : !tile.tile<8xf32>, memref<64xf32>
+      tile.return
+    }
+    func.func @main(%h: memref<64xf32>, %n: memref<64xf32>) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+        tile.launch @k grid(%c8) ins(%a : memref<64xf32>) outs(%b : memref<64xf32>)
+        scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+      } {tile.level = "task"}
+      return
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @loop_k(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) {
+      ...
+      %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+        %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+        %x = tile.load %a[%o] : memref<64xf32>, !tile.tile<8xf32>
+        tile.store %x, %b[%o] : !tile.tile<8xf32>, memref<64xf32>
+        scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+      }
+      tile.return
+    }
+    func.func @main(%h: memref<64xf32>, %n: memref<64xf32>) {
+      ...
+      tile.launch @loop_k grid(%c8) outs(%h, %n : memref<64xf32>, memref<64xf32>)
+      return
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_PROGRAMS_PASSES

@@ -87,8 +87,8 @@ LogicalResult Stretch::need(Value value) {
                      : isa<func::FuncOp>(value.getParentBlock()->getParentOp());
   if (isa<MemRefType>(value.getType()) && !isBuffer)
     return ops.front()->emitOpError(
-        "runs on the device (`tile.blocks`) on a buffer that is one of "
-        "several, by what the host decides");
+        "becomes a kernel (`tile.blocks`, `tile.level`) of a buffer that is "
+        "one of several, by what the host decides");
   arguments.insert(value);
   return success();
 }

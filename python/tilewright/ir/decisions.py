@@ -68,12 +68,17 @@ HOST = Text("tile.host")
 IMAGE = Integers("tile.image")
 #: zeros that windows alone read: they are in no memory (on tensor.pad)
 IMPLICIT_PADDING = Flag("tile.implicit_padding")
+#: no task of what it launches touches what others do, in any iteration (on scf.for)
+INDEPENDENT = Flag("tile.independent")
 #: names of the entry's inputs, in order (on func.func, llvm.func)
 INPUTS = Texts("tile.inputs")
 #: name of the kernel (on linalg., tensor., tile.group)
 KERNEL = Text("tile.kernel")
 #: how each operand is stored; of a buffer in shared memory, how it is (on linalg., tensor., tile.alloc, memref.view)
 LAYOUTS = Array("tile.layouts")
+#: who runs the loop, or a kernel's: "task", each task all iterations (on scf.for, tile.kernel, gpu.func, func.func,
+#: llvm.func)
+LEVEL = Text("tile.level")
 #: at which level an operation meets each thing that it reads (on linalg., tensor.)
 LEVELS = Texts("tile.levels")
 #: which blocks of a loop a mask leaves: numbers of a linear bound (on linalg., tensor.)
@@ -258,9 +263,11 @@ ALL: dict[str, Decision] = {
     "tile.host": HOST,
     "tile.image": IMAGE,
     "tile.implicit_padding": IMPLICIT_PADDING,
+    "tile.independent": INDEPENDENT,
     "tile.inputs": INPUTS,
     "tile.kernel": KERNEL,
     "tile.layouts": LAYOUTS,
+    "tile.level": LEVEL,
     "tile.levels": LEVELS,
     "tile.live": LIVE,
     "tile.may_overlap": MAY_OVERLAP,

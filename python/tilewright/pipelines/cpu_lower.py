@@ -61,7 +61,15 @@ _FETCH: tuple[PassSpec, ...] = (
 SCHEDULE: tuple[PassSpec, ...] = (*BUFFERS, *_FREE, FOLD_CLONES, *COPIES, *_FETCH, OVERLAP)
 """Phase `schedule` of a CPU, but for programs."""
 
+TASK_LOOPS: tuple[PassSpec, ...] = (
+    PassSpec("tile-find-task-loops", "buffers are known: which tasks need nothing of others"),
+    PassSpec("tile-plan-levels", "such loops need no meeting of tasks"),
+    PassSpec("tile-sink-loops", "each task runs them by itself; other loops see one launch"),
+    PassSpec("canonicalize", "views that only these kernels need"),
+)
+
 PROGRAMS: tuple[PassSpec, ...] = (
+    *TASK_LOOPS,
     PassSpec("tile-plan-programs", "steps too short for a launch each are one program"),
     PassSpec("tile-form-programs", "tasks on units with waits, instead of launches"),
 )

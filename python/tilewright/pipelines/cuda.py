@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 from tilewright.pipelines import cuda_lower, cuda_plan
-from tilewright.pipelines.cpu_lower import BUFFERS, COPIES, FOLD_CLONES, OVERLAP
+from tilewright.pipelines.cpu_lower import BUFFERS, COPIES, FOLD_CLONES, OVERLAP, TASK_LOOPS
 
 #: What kernels cannot take becomes loops over elements, and these become kernels of another kind.
 _HOST = (
@@ -30,6 +30,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("scf-parallel-for-to-nested-fors", "one thread runs what is parallel in them", on="tile.kernel"),
     PassSpec("scf-parallel-for-to-nested-fors", "those that assert stay on the host, in order", on="func.func"),
     PassSpec("canonicalize", "what the loops left on the host"),
+    *TASK_LOOPS,
     PassSpec("tile-plan-loops", "loops and branches that the device runs itself; what is launched there is short"),
     PassSpec("tile-form-loops", "one kernel of each, which launches what the host did"),
     PassSpec("canonicalize", "views that only this kernel needs"),

@@ -63,6 +63,13 @@ class Kernels:
         top = [op.operation for op in module.regions[0].blocks[0].operations]
         self._kernels = {symbol_of(op): op for op in top if op.name == "tile.kernel"}
 
+    def controls(self, op: ir.Operation) -> bool:
+        """Whether it is a loop or a branch around launches, or a launch of a kernel whose tasks run a loop."""
+        if op.name == "tile.launch":
+            kernel = self._kernels.get(kernel_of(op))
+            return kernel is not None and decisions.LEVEL.on(kernel)
+        return op.name in CONTROL and any(True for _ in launches_in(op))
+
     def obstacle(self, launch: ir.Operation, limits: Limits) -> str:
         """Why a launch is none for blocks that stay; "" where it is one."""
         name = kernel_of(launch)
@@ -147,7 +154,7 @@ def find_stretches(block: ir.Block, kernels: Kernels, limits: Limits) -> Found:
     ops = [op.operation for op in block.operations]
     reasons = {op: reason for op in ops if (reason := _obstacle(op, kernels, limits))}
     while True:
-        stretches = [s for s in _split(ops, reasons) if any(_has_launch(op) for op in s.marked)]
+        stretches = [s for s in _split(ops, reasons) if any(kernels.controls(op) for op in s.marked)]
         wrong = {
             op: reason
             for s in stretches
@@ -170,10 +177,6 @@ def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
         for block in region.blocks:
             for inner in block.operations:
                 yield from _walk(inner.operation)
-
-
-def _has_launch(op: ir.Operation) -> bool:
-    return op.name in CONTROL and any(True for _ in launches_in(op))
 
 
 def _threads(kernel: ir.Operation) -> int:

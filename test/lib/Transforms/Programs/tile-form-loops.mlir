@@ -102,7 +102,7 @@ tile.kernel @k(%x: memref<8xf32>) grid(%i) {
 func.func @main(%x: memref<8xf32>, %y: memref<8xf32>, %c: i1) {
   %c8 = arith.constant 8 : index
   %z = arith.select %c, %x, %y : memref<8xf32>
-  // expected-error@+1 {{on a buffer that is one of several, by what the host decides}}
+  // expected-error@+1 {{of a buffer that is one of several, by what the host decides}}
   tile.launch @k grid(%c8) outs(%z : memref<8xf32>) {tile.blocks = 2 : i64}
   return
 }

@@ -1,0 +1,266 @@
+//===- TaskLoop.cpp - loops that each task can run alone ------------------===//
+//
+// Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+// See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Transforms/Programs/TaskLoop.h"
+#include "dialects/Tile/TileDecisions.h"
+#include "dialects/Tile/TileTasks.h"
+#include "lib/Analysis/SharedArguments.h"
+#include "lib/Transforms/Programs/TaskBox.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace tilewright;
+namespace decisions = tile::decisions;
+
+tile::KernelOp TaskLoop::getKernel(tile::LaunchOp launch) {
+  return symbols.lookup<tile::KernelOp>(launch.getKernel());
+}
+
+//===----------------------------------------------------------------------===//
+// What the loop holds
+//===----------------------------------------------------------------------===//
+
+/// Attributes of kernels that say how a block is made.
+static bool haveSameBlocks(tile::KernelOp one, tile::KernelOp other) {
+  auto isSame = [&](StringRef name) {
+    return one->getAttr(name) == other->getAttr(name);
+  };
+  return isSame(decisions::kThreads) && isSame(decisions::kWarps);
+}
+
+bool TaskLoop::isSameGrid(tile::LaunchOp launch, tile::LaunchOp other) {
+  if (launch.getGrid().size() != other.getGrid().size())
+    return false;
+  return llvm::all_of(
+      llvm::zip_equal(launch.getGrid(), other.getGrid()), [](auto pair) {
+        auto [one, another] = pair;
+        auto number = getConstantIntValue(one);
+        return one == another ||
+               (number && number == getConstantIntValue(another));
+      });
+}
+
+std::string TaskLoop::obstacleOf(tile::LaunchOp launch) {
+  tile::KernelOp kernel = getKernel(launch);
+  if (!kernel)
+    return "it starts a program";
+  if (kernel.getCluster() || kernel->hasAttr(decisions::kRounded))
+    return "blocks of a cluster work together";
+  if (kernel->hasAttr(decisions::kSpecialized))
+    return "warps that only load have barriers that are set up once";
+  bool waits =
+      kernel
+          ->walk([](Operation *op) {
+            bool isStep = isa<tile::BarrierOp, tile::SemaphorePostOp,
+                              tile::SemaphoreTakeOp, tile::LaunchOp>(op);
+            return isStep ? WalkResult::interrupt() : WalkResult::advance();
+          })
+          .wasInterrupted();
+  if (waits)
+    return "its tasks wait for each other";
+  if (!isSameGrid(launch, launches.front()) ||
+      !haveSameBlocks(kernel, getKernel(launches.front())))
+    return "its launches have different grids or blocks";
+  for (Value bound : launch.getGrid())
+    if (!loop.isDefinedOutsideOfLoop(bound) && !getConstantIntValue(bound))
+      return "its grid is another one in each iteration";
+  return "";
+}
+
+std::string TaskLoop::findLaunches() {
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    if (auto launch = dyn_cast<tile::LaunchOp>(op))
+      launches.push_back(launch);
+    else if (op.getNumRegions() > 0 || !isMemoryEffectFree(&op))
+      return ("it does more than launch: " + op.getName().getStringRef()).str();
+  }
+  if (launches.empty())
+    return "it launches nothing";
+  for (Value value : loop.getInitArgs())
+    if (!isa<MemRefType>(value.getType()))
+      return "it hands numbers on";
+  for (auto [number, bound] : llvm::enumerate(launches.front().getGrid()))
+    if (getConstantIntValue(bound) != 1)
+      coordinates.push_back(number);
+  for (tile::LaunchOp launch : launches)
+    if (std::string reason = obstacleOf(launch); !reason.empty())
+      return reason;
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Which memory
+//===----------------------------------------------------------------------===//
+
+/// What a view says of its places: the offset where it is the same for all
+/// tasks and iterations, -1 where a dimension of one element has another one in
+/// each iteration. None for other views.
+static std::optional<SmallVector<int64_t>> describe(memref::SubViewOp view,
+                                                    scf::ForOp loop) {
+  SmallVector<int64_t> said;
+  for (auto [offset, size, stride] :
+       llvm::zip_equal(view.getMixedOffsets(), view.getMixedSizes(),
+                       view.getMixedStrides())) {
+    auto number = getConstantIntValue(offset),
+         count = getConstantIntValue(size);
+    if (getConstantIntValue(stride) != 1 || (!number && count != 1))
+      return std::nullopt;
+    said.push_back(count == 1 ? -1 : *number);
+  }
+  return said;
+}
+
+bool TaskLoop::isHandedOn(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && argument.getOwner() == loop.getBody();
+}
+
+void TaskLoop::addRoots(Value memref, Operand &operand) {
+  if (!operand.roots.insert(memref).second || !isHandedOn(memref))
+    return;
+  unsigned number =
+      cast<BlockArgument>(memref).getArgNumber() - loop.getNumInductionVars();
+  addRoots(loop.getInitArgs()[number], operand);
+  addRoots(loop.getYieldedValues()[number], operand);
+}
+
+void TaskLoop::addOperands(tile::LaunchOp launch) {
+  tile::KernelOp kernel = getKernel(launch);
+  for (auto [number, value] : llvm::enumerate(launch.getKernelOperands())) {
+    if (!isa<MemRefType>(value.getType()))
+      continue;
+    bool isWritten = number >= launch.getInputs().size();
+    Operand operand = {launch, unsigned(number), isWritten, {}, {}, {}, {}};
+    auto view = value.getDefiningOp<memref::SubViewOp>();
+    auto said = view ? describe(view, loop) : std::nullopt;
+    if (said)
+      operand.view = std::move(*said);
+    Value whole = said ? view.getSource() : value;
+    operand.type = value.getType();
+    operand.whole = whole.getType();
+    addRoots(whole, operand);
+    operands.push_back(std::move(operand));
+  }
+}
+
+/// Whether it is a buffer of the function, of which no other one is a part.
+static bool isWhole(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument)
+    return isa<memref::AllocOp, memref::GetGlobalOp>(value.getDefiningOp());
+  return argument.getOwner()->isEntryBlock() &&
+         isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
+}
+
+/// First and last byte of a piece of a buffer; of all where it is not known.
+static std::pair<int64_t, int64_t> bytesOf(memref::ViewOp view) {
+  auto begin = getConstantIntValue(view.getByteShift());
+  MemRefType type = view.getType();
+  Type element = type.getElementType();
+  if (!begin || !type.hasStaticShape() || !element.isIntOrFloat())
+    return {0, std::numeric_limits<int64_t>::max()};
+  int64_t width = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  return {*begin, *begin + type.getNumElements() * width - 1};
+}
+
+/// Whether bytes of one may be bytes of the other.
+static bool mayBeSame(Value one, Value other) {
+  one = getRoot(one);
+  other = getRoot(other);
+  auto piece = one.getDefiningOp<memref::ViewOp>(),
+       another = other.getDefiningOp<memref::ViewOp>();
+  Value source = piece ? piece.getSource() : one,
+        second = another ? another.getSource() : other;
+  if (source != second)
+    return !isWhole(source) || !isWhole(second);
+  if (!piece || !another)
+    return true;
+  auto [begin, end] = bytesOf(piece);
+  auto [from, to] = bytesOf(another);
+  return begin <= to && from <= end;
+}
+
+bool TaskLoop::mayMeet(const Operand &one, const Operand &other) {
+  return llvm::any_of(one.roots, [&](Value root) {
+    return !isHandedOn(root) && llvm::any_of(other.roots, [&](Value second) {
+      return !isHandedOn(second) && mayBeSame(root, second);
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Which elements
+//===----------------------------------------------------------------------===//
+
+/// What reads or writes an operand in its kernel, or looks at it otherwise.
+SmallVector<Operation *> TaskLoop::accessesOf(const Operand &operand,
+                                              bool areWrites) {
+  tile::LaunchOp launch = operand.launch;
+  BlockArgument argument = getKernel(launch).getInputs()[operand.number];
+  SmallVector<Operation *> found;
+  for (Operation *user : argument.getUsers())
+    if (!isa<memref::DimOp>(user) && !(areWrites && isa<tile::LoadOp>(user)))
+      found.push_back(user);
+  return found;
+}
+
+/// Whether equal indices are equal places in all that both may be.
+bool TaskLoop::haveSamePlaces(const Operand &one, const Operand &other) {
+  if (one.type != other.type || one.whole != other.whole ||
+      one.view != other.view)
+    return false;
+  return llvm::all_of(one.roots, [&](Value root) {
+    return llvm::all_of(other.roots, [&](Value second) {
+      if (isHandedOn(root) || isHandedOn(second) || !mayBeSame(root, second))
+        return true;
+      auto piece = root.getDefiningOp<memref::ViewOp>(),
+           another = second.getDefiningOp<memref::ViewOp>();
+      return root == second ||
+             (piece && another && piece.getSource() == another.getSource() &&
+              getConstantIntValue(piece.getByteShift()) &&
+              getConstantIntValue(piece.getByteShift()) ==
+                  getConstantIntValue(another.getByteShift()));
+    });
+  });
+}
+
+/// Whether a write and each other access of what may be the same memory are, in
+/// different tasks, of different elements.
+bool TaskLoop::areTasksApart(const Operand &one, const Operand &other) {
+  if (!haveSamePlaces(one, other))
+    return false;
+  tile::LaunchOp launch = one.launch, second = other.launch;
+  for (Operation *write : accessesOf(one, /*areWrites=*/true)) {
+    std::optional<TaskBox> box = findBox(getKernel(launch), write);
+    for (Operation *access : accessesOf(other, /*areWrites=*/false)) {
+      std::optional<TaskBox> there = findBox(getKernel(second), access);
+      if (!box || !there || !areApart(*box, *there, coordinates))
+        return false;
+    }
+  }
+  return true;
+}
+
+std::string TaskLoop::findObstacle() {
+  if (std::string reason = findLaunches(); !reason.empty())
+    return reason;
+  for (tile::LaunchOp launch : launches)
+    addOperands(launch);
+  for (const Operand &one : operands)
+    for (const Operand &other : operands)
+      if (one.isWritten && mayMeet(one, other) && !areTasksApart(one, other)) {
+        tile::LaunchOp launch = other.launch;
+        return ("a task of @" + launch.getKernel() +
+                " touches what another one has")
+            .str();
+      }
+  return "";
+}

@@ -181,12 +181,40 @@ def index_constant(expr: ir.AffineExpr) -> int:
     return 0
 
 
-def _access(value: ir.Value, affine_map: ir.AffineMap) -> Access:
-    dims, uses = [], []
-    for expr in affine_map.results:
-        dims.append(expr.position if isinstance(expr, ir.AffineDimExpr) else None)
-        uses.append(loops_of(expr))
-    return Access(value, tuple(dims), tuple(uses), affine_map)
+@dataclass(frozen=True)
+class _Form:
+    """What the maps and loops of an operation say; equal layers have the same.
+
+    Attributes:
+        reductions: loops that reduce.
+        rank: number of loops.
+        maps: for each operand its map, and `dims` and `uses` of an :class:`Access` that follow from it.
+    """
+
+    reductions: frozenset[int]
+    rank: int
+    maps: tuple[tuple[ir.AffineMap, tuple[int | None, ...], tuple[frozenset[int], ...]], ...]
+
+
+Forms = dict[tuple[ir.Attribute, ir.Attribute], _Form]
+"""Forms that are known, by the attributes that they follow from."""
+
+
+def _form_of(op: ir.Operation, known: Forms) -> _Form:
+    attributes = op.attributes
+    key = attributes["indexing_maps"], attributes["iterator_types"]
+    form = known.get(key)
+    if form is None:
+        kinds = [str(attribute) for attribute in key[1]]
+        reductions = frozenset(d for d, kind in enumerate(kinds) if "reduction" in kind)
+        form = known[key] = _Form(reductions, len(kinds), tuple(_indexed(each.value) for each in key[0]))
+    return form
+
+
+def _indexed(affine_map: ir.AffineMap) -> tuple[ir.AffineMap, tuple[int | None, ...], tuple[frozenset[int], ...]]:
+    exprs = list(affine_map.results)
+    dims = tuple(expr.position if isinstance(expr, ir.AffineDimExpr) else None for expr in exprs)
+    return affine_map, dims, tuple(map(loops_of, exprs))
 
 
 def _kind(op: ir.Operation, reductions: frozenset[int]) -> Kind:
@@ -263,36 +291,38 @@ def _loops_behind(value: ir.Value, op: ir.Operation, operands: list[Access]) -> 
     return {loop for operand in inputs for loop in _loops_behind(operand, op, operands)}
 
 
-def describe(op: ir.Operation, position: int, epoch: int = 0) -> LinalgOp:
-    """The facts of one `linalg.generic`."""
-    maps = [attr.value for attr in op.attributes["indexing_maps"]]
-    kinds = [str(a) for a in op.attributes["iterator_types"]]
-    reductions = frozenset(d for d, k in enumerate(kinds) if "reduction" in k)
-    operands = list(op.operands)
-    inputs = [_access(v, m) for v, m in zip(operands[:-1], maps[:-1], strict=True)]
-    output = _access(operands[-1], maps[-1])
+def describe(op: ir.Operation, position: int, epoch: int = 0, forms: Forms | None = None) -> LinalgOp:
+    """The facts of one `linalg.generic`; `forms` that many have are found out once."""
+    form = _form_of(op, {} if forms is None else forms)
+    accesses = [Access(v, dims, uses, m) for v, (m, dims, uses) in zip(op.operands, form.maps, strict=True)]
+    inputs, output = accesses[:-1], accesses[-1]
     tables = tables_of(op)
-    extents = _extents(inputs, output, len(kinds))
+    extents = _extents(inputs, output, form.rank)
     return LinalgOp(
         op=op,
         position=position,
-        reductions=reductions,
+        reductions=form.reductions,
         extents=tuple(EXPECTED if e < 0 else e for e in extents),
         inputs=tuple(inputs),
         output=output,
-        kind=_kind(op, reductions),
+        kind=_kind(op, form.reductions),
         tables=tables,
-        gathers=_gathers(op, [*inputs, output]) if tables else frozenset(),
+        gathers=_gathers(op, accesses) if tables else frozenset(),
         epoch=epoch,
         dynamic=frozenset(d for d, e in enumerate(extents) if e < 0),
     )
 
 
 class Weights:
-    """Which values follow from weights and constants alone (they are computed at compile time)."""
+    """Which values follow from weights and constants alone (they are computed at compile time).
+
+    Attributes:
+        forms: of operations that were described.
+    """
 
     def __init__(self) -> None:
         """Know nothing yet."""
+        self.forms: Forms = {}
         self._known: dict[ir.Value, bool] = {}
         self._has_weight: dict[ir.Value, bool] = {}
 
@@ -386,7 +416,7 @@ def linalg_ops(block: ir.Block, weights: Weights) -> list[LinalgOp]:
         if len(operation.results) != 1:
             continue
         if not weights.only(operation.results[0]):
-            found.append(describe(operation, position, epoch))
+            found.append(describe(operation, position, epoch, weights.forms))
     return found
 
 

@@ -216,7 +216,8 @@ class Int8Matmul(Pass):
         for block in blocks(op):
             for member in linalg_ops(block, weights):
                 if member.kind is Kind.CONTRACTION:
-                    self._visit(describe(member.op, member.position), weights)  # its inputs may be new
+                    now = describe(member.op, member.position, forms=weights.forms)  # its inputs may be new
+                    self._visit(now, weights)
 
     def _visit(self, op: LinalgOp, weights: Weights) -> None:
         result = str(ir.RankedTensorType(op.result.type).element_type)

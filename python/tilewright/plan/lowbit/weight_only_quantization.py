@@ -143,7 +143,8 @@ class WeightOnlyQuantization(Pass):
         for block in blocks(op):
             for member in linalg_ops(block, weights):
                 if member.kind is Kind.CONTRACTION:
-                    unread += self._visit(describe(member.op, member.position), weights)  # its inputs may be new
+                    now = describe(member.op, member.position, forms=weights.forms)  # its inputs may be new
+                    unread += self._visit(now, weights)
         for made in unread:
             if not list(uses(made.results[0])):
                 made.erase()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import prod
 
 from tilewright.ir import decisions
@@ -55,13 +56,47 @@ class Limits:
     launch: float
 
 
+@dataclass(frozen=True)
+class _Kernel:
+    """What is to be known of a kernel.
+
+    Attributes:
+        obstacle: why blocks that stay cannot run it; "" where they can.
+        threads: of a block.
+        seconds: predicted, of a launch; 0 where nothing is.
+        occupancy: blocks that a multiprocessor holds; 0 where that is not known.
+    """
+
+    obstacle: str
+    threads: int
+    seconds: float
+    occupancy: int
+
+
+def _look_at(name: str, kernel: ir.Operation) -> _Kernel:
+    prediction = prediction_of(kernel)
+    nanoseconds, occupancy = (int(str(prediction.get(key, 0))) for key in ("ns", "occupancy"))
+    return _Kernel(_obstacle_in(name, kernel), _threads(kernel), nanoseconds * 1e-9, occupancy)
+
+
+def _obstacle_in(name: str, kernel: ir.Operation) -> str:
+    if "cluster" in kernel.attributes or decisions.ROUNDED.on(kernel):
+        return f"kernel {name} has clusters of blocks"
+    if decisions.SPECIALIZED.on(kernel):
+        return f"kernel {name} has warps that only load (TMA), with barriers that are set up once for a launch"
+    if any(op.name.startswith("tile.semaphore") for op in _walk(kernel)):
+        return f"tasks of kernel {name} wait for each other"
+    return ""
+
+
 class Kernels:
-    """The kernels of a module, and which of them blocks can run that stay."""
+    """The kernels of a module, and which of them blocks can run that stay. Each kernel is looked at once."""
 
     def __init__(self, module: ir.Operation, units: int) -> None:
         self._units = units
         top = [op.operation for op in module.regions[0].blocks[0].operations]
         self._kernels = {symbol_of(op): op for op in top if op.name == "tile.kernel"}
+        self._known: dict[str, _Kernel] = {}
 
     def controls(self, op: ir.Operation) -> bool:
         """Whether it is a loop or a branch around launches, or a launch of a kernel whose tasks run a loop."""
@@ -73,24 +108,16 @@ class Kernels:
     def obstacle(self, launch: ir.Operation, limits: Limits) -> str:
         """Why a launch is none for blocks that stay; "" where it is one."""
         name = kernel_of(launch)
-        kernel = self._kernels.get(name)
-        if kernel is None:
+        if name not in self._kernels:
             return f"@{name} is a program"
-        if "cluster" in kernel.attributes or decisions.ROUNDED.on(kernel):
-            return f"kernel {name} has clusters of blocks"
-        if decisions.SPECIALIZED.on(kernel):
-            return f"kernel {name} has warps that only load (TMA), with barriers that are set up once for a launch"
-        if any(op.name.startswith("tile.semaphore") for op in _walk(kernel)):
-            return f"tasks of kernel {name} wait for each other"
-        return self._loses(launch, self._held(kernel), limits)
+        return self._of(launch).obstacle or self._loses(launch, self.held([launch]), limits)
 
-    def crowded(self, op: ir.Operation, ops: Sequence[ir.Operation], limits: Limits) -> str:
-        """Why a launch in `op` had better have blocks of its own than share one kernel's with all of `ops`; "": none.
+    def crowded(self, launches: Iterable[ir.Operation], held: int, limits: Limits) -> str:
+        """Why launches had better have blocks of their own than share `held` ones with others; "": none.
 
         The blocks have the threads of the kernel with the most of them: the GPU may hold fewer than each one wants.
         """
-        held = self._held(*(self._kernels[kernel_of(launch)] for each in ops for launch in launches_in(each)))
-        return next(filter(None, (self._loses(launch, held, limits) for launch in launches_in(op))), "")
+        return next(filter(None, (self._loses(launch, held, limits) for launch in launches)), "")
 
     def _loses(self, launch: ir.Operation, most: int, limits: Limits) -> str:
         """Why a kernel that takes long had better have blocks of its own; "" where as many are held anyway.
@@ -103,18 +130,16 @@ class Kernels:
             most: blocks that are held.
             limits: of what one may cost.
         """
-        kernel = self._kernels[kernel_of(launch)]
-        prediction = prediction_of(kernel)
-        nanoseconds, occupancy = (int(str(prediction.get(name, 0))) for name in ("ns", "occupancy"))
-        tasks, seconds = _tasks(launch), nanoseconds * 1e-9
-        if seconds <= limits.longest:
+        kernel = self._of(launch)
+        if kernel.seconds <= limits.longest:
             return ""
-        what = f"kernel {kernel_of(launch)} takes {seconds * 1e6:.0f} us"
-        if tasks is None or not occupancy:
+        what = f"kernel {kernel_of(launch)} takes {kernel.seconds * 1e6:.0f} us"
+        tasks = _tasks(launch)
+        if tasks is None or not kernel.occupancy:
             return f"{what}, beside which a launch is short"
-        own = max(1, min(tasks, occupancy * self._units))
+        own = max(1, min(tasks, kernel.occupancy * self._units))
         held = min(own, most)
-        lost = seconds * (own / held - 1)
+        lost = kernel.seconds * (own / held - 1)
         if lost <= limits.launch:
             return ""
         return (
@@ -122,8 +147,16 @@ class Kernels:
             f"has alone; a launch takes {limits.launch * 1e6:.1f} us"
         )
 
-    def _held(self, *kernels: ir.Operation) -> int:
-        return self._units * max(1, _REGISTERS // (256 * max(map(_threads, kernels))))
+    def held(self, launches: Iterable[ir.Operation]) -> int:
+        """Blocks that a GPU surely holds at a time, which run all of these launches."""
+        threads = max(self._of(launch).threads for launch in launches)
+        return self._units * max(1, _REGISTERS // (256 * threads))
+
+    def _of(self, launch: ir.Operation) -> _Kernel:
+        name = kernel_of(launch)
+        if name not in self._known:
+            self._known[name] = _look_at(name, self._kernels[name])
+        return self._known[name]
 
     def blocks(self, ops: Sequence[ir.Operation]) -> int:
         """Blocks that a GPU surely holds at a time, if there are tasks for them.
@@ -134,13 +167,13 @@ class Kernels:
         Args:
             ops: that become one kernel.
         """
-        kernels = [self._kernels[kernel_of(launch)] for op in ops for launch in launches_in(op)]
+        held = self.held(launch for op in ops for launch in launches_in(op))
 
         def tasks(launch: ir.Operation) -> int:
             known = _tasks(launch)
             return self._units if known is None else known
 
-        return max(1, min(self._held(*kernels), max(tasks_at_a_time(ops, tasks))))
+        return max(1, min(held, max(tasks_at_a_time(ops, tasks))))
 
 
 def find_stretches(block: ir.Block, kernels: Kernels, limits: Limits) -> Found:
@@ -155,15 +188,19 @@ def find_stretches(block: ir.Block, kernels: Kernels, limits: Limits) -> Found:
     reasons = {op: reason for op in ops if (reason := _obstacle(op, kernels, limits))}
     while True:
         stretches = [s for s in _split(ops, reasons) if any(kernels.controls(op) for op in s.marked)]
-        wrong = {
-            op: reason
-            for s in stretches
-            for op in s.marked
-            if (reason := _ties(op, s) or kernels.crowded(op, s.marked, limits))
-        }
+        wrong = {op: reason for s in stretches for op, reason in _wrong(s, kernels, limits) if reason}
         if not wrong:
             return Found(stretches, reasons)
         reasons |= wrong
+
+
+def _wrong(stretch: Stretch, kernels: Kernels, limits: Limits) -> Iterator[tuple[ir.Operation, str]]:
+    """Each operation of a stretch that has a launch, and why it is none for its kernel; "" where it is one."""
+    marked = set(stretch.marked)
+    launches = {op: list(launches_in(op)) for op in stretch.marked}
+    held = kernels.held(chain.from_iterable(launches.values()))
+    for op in stretch.marked:
+        yield op, _ties(op, marked) or kernels.crowded(launches[op], held, limits)
 
 
 def launches_in(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -256,9 +293,8 @@ def _split(ops: Iterable[ir.Operation], reasons: dict[ir.Operation, str]) -> lis
 # What a stretch takes and gives --------------------------------------------------------------------------------------
 
 
-def _ties(op: ir.Operation, stretch: Stretch) -> str:
-    """Why the host must run an operation of a stretch: for what it takes, or for what it gives."""
-    marked = set(stretch.marked)
+def _ties(op: ir.Operation, marked: set[ir.Operation]) -> str:
+    """Why the host must run one of a stretch's operations: for what it takes, or for what it gives."""
     for inner in _walk(op):
         for value in inner.operands:
             if isinstance(value.type, ir.MemRefType) and not _is_known(value, op, marked):

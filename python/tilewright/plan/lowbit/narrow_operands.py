@@ -43,6 +43,7 @@ from tilewright.passes.weights import known_array
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
 from tilewright.plan.model.implicit_padding import bound_windows, is_implicitly_padded, surround
 
+_SAMPLE = 1024
 _EXPAND = "tensor.expand_shape"
 _VIEWS = (_EXPAND, "tensor.collapse_shape", "tensor.extract_slice")
 
@@ -123,15 +124,16 @@ class NarrowOperands(Pass):
     def run(self, op: ir.Operation) -> None:
         """Visit the sums of products of two operands in f32."""
         weights = Weights()
+        elements = [(element, _Fitting(str(element))) for element in (ir.F16Type.get(), ir.BF16Type.get())]
         for block in blocks(op):
-            finders = [_Finder(element) for element in (ir.F16Type.get(op.context), ir.BF16Type.get(op.context))]
+            finders = [_Finder(element, fitting) for element, fitting in elements]
             for product in linalg_ops(block, weights):
                 if product.kind is not Kind.CONTRACTION:
                     continue
                 if _is_wide(product):
                     _visit(product, finders)
                 if all(_is_multiplied(product, value) for value in list(product.op.operands)[:2]):
-                    bound_windows(describe(product.op, product.position))
+                    bound_windows(describe(product.op, product.position, forms=weights.forms))
             _sweep(block)
 
 
@@ -210,12 +212,34 @@ def _read(product: LinalgOp, operands: list[_Narrow], element: ir.Type) -> None:
         reader.operands[at] = made
 
 
+class _Fitting:
+    """Which constants are numbers of a narrow type; a weight is looked at once, however many blocks read it."""
+
+    def __init__(self, element: str) -> None:
+        self._element = element
+        self._globals: dict[str, bool] = {}
+
+    def has(self, op: ir.Operation) -> bool:
+        """Whether what an operation gives is known, and rounding it to the type changes no number."""
+        if op.name != "ml_program.global_load_const":
+            return self._looked_at(op)
+        name = str(op.attributes["global"])
+        if name not in self._globals:
+            self._globals[name] = self._looked_at(op)
+        return self._globals[name]
+
+    def _looked_at(self, op: ir.Operation) -> bool:
+        array = known_array(op.results[0])
+        return array is not None and _fits(array, self._element)
+
+
 class _Finder:
     """Makes narrow forms of tensors, each once."""
 
-    def __init__(self, element: ir.Type) -> None:
-        """`element` is the narrow type."""
+    def __init__(self, element: ir.Type, fitting: _Fitting) -> None:
+        """`element` is the narrow type, `fitting` says which constants have it."""
         self.element = element
+        self._fitting = fitting
         self._found: dict[ir.Value, _Narrow | None] = {}
 
     def find(self, value: ir.Value) -> _Narrow | None:
@@ -333,8 +357,7 @@ class _Finder:
 
     def _of_constant(self, op: ir.Operation) -> _Narrow | None:
         """Known numbers, each of which has the narrow type; they are rounded at compile time."""
-        array = known_array(op.results[0])
-        if array is None or not _fits(array, str(self.element)):
+        if not self._fitting.has(op):
             return None
         with op.location, ir.InsertionPoint.after(op):
             empty = create("tensor.empty", [], self._kind(op.results[0]))
@@ -363,6 +386,8 @@ def _fits(array, element: str) -> bool:
     import numpy as np
 
     wide = np.ascontiguousarray(array, np.float32)
+    if wide.size > _SAMPLE and not _fits(wide.reshape(-1)[:_SAMPLE], element):
+        return False  # as of nearly all weights that are not narrow
     if element == "bf16":
         return not np.any(wide.view(np.uint32) & 0xFFFF)
     with np.errstate(over="ignore"):

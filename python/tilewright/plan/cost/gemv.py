@@ -11,8 +11,9 @@ points are distributed over the warps of a CTA and are added up once, behind the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import ceil, prod
 
 from tilewright.plan.cost.prediction import Prediction
@@ -228,7 +229,8 @@ class Ranked:
         return f"{self.tile[gemv.lane]} lanes x {rows} rows, {self.warps} warps"
 
 
-def rank_gemv(gemv: Gemv, gpu: Gpu) -> Sequence[Ranked]:
+@lru_cache(512)
+def rank_gemv(gemv: Gemv, gpu: Gpu) -> tuple[Ranked, ...]:
     """The tiles of a stream by predicted time, each with the best number of warps.
 
     Of those that take about as long as the best, the one without masks that moves the least, in the longest rows, with
@@ -244,9 +246,10 @@ def rank_gemv(gemv: Gemv, gpu: Gpu) -> Sequence[Ranked]:
     limit = ranked[0].prediction.seconds * _ALIKE if ranked else 0.0
     alike = [r for r in ranked if r.prediction.seconds <= limit]
     alike.sort(key=lambda r: (r.prediction.ragged, r.prediction.l2_bytes, -r.tile[gemv.lane], r.key))
-    return [*alike, *ranked[len(alike) :]]
+    return (*alike, *ranked[len(alike) :])
 
 
+@lru_cache(512)
 def gemv_seconds(gemv: Gemv, gpu: Gpu) -> float | None:
     """The predicted time in the best tiles, without ranking; None where no tile fits."""
     times = (predict_gemv(gemv, tile, warps, gpu).seconds for tile, warps in tiles_of(gemv, gpu))

@@ -9,7 +9,10 @@ For kernels without a group it is estimated from their text, where loops with bo
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilewright.compiler.kernel_traffic import element_bytes, kernel_traffic
@@ -161,9 +164,8 @@ def _depth(op: Any, group: Any) -> int:
 
 
 def _member(op: Any, group: Any) -> dict[str, Any]:
-    attributes = op.operation.attributes
-    kept = {attributes[i].name: str(attributes[i].attr) for i in range(len(attributes))}
-    decided = {name: value for name, value in kept.items() if name.startswith("tile.")}
+    named = [entry for entry in op.operation.attributes if entry.startswith("tile.")]
+    decided = {name: str(op.operation.attributes[name]) for name in named}
     if _name(op) == "tile.group":
         decided["level"] = _text(op, "level")
     body = [_name(inner) for inner in _walk(op) if _name(inner).startswith(("arith.", "math."))]
@@ -293,7 +295,7 @@ def _trips(op: Any) -> int:
     return 1 if trips is None else trips
 
 
-def _flops(op: Any, shapes: list[list[int]]) -> int:
+def _flops(op: Any, shapes: Sequence[Sequence[int]]) -> int:
     """Return the floating-point operations of one task of a kernel whose arguments have these sizes."""
     regions = [
         sum(
@@ -306,7 +308,7 @@ def _flops(op: Any, shapes: list[list[int]]) -> int:
     return max(regions, default=0)  # of the branches of an `scf.if`, the costlier one
 
 
-def _kernel_trips(op: Any, shapes: list[list[int]]) -> int:
+def _kernel_trips(op: Any, shapes: Sequence[Sequence[int]]) -> int:
     """Iterations of a loop, whose bounds may be sizes of the kernel's arguments."""
     if _name(op) != "scf.for":
         return 1
@@ -314,7 +316,7 @@ def _kernel_trips(op: Any, shapes: list[list[int]]) -> int:
     return 1 if first is None or end is None or not step else len(range(first, end, step))
 
 
-def _known(value: Any, shapes: list[list[int]]) -> int | None:
+def _known(value: Any, shapes: Sequence[Sequence[int]]) -> int | None:
     constant = integer_constant(value)
     if constant is not None or isinstance(value, ir.BlockArgument) or value.owner.name != "memref.dim":
         return constant
@@ -339,27 +341,20 @@ def _op_flops(op: Any) -> int:
     if not name.startswith(_COUNTED) or name == "arith.constant" or not len(operands):
         return 0
     sizes, element = _shape(str(operands[0].type))
-    if element not in _FLOATS:
-        return 0
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
+    return prod(sizes) if element in _FLOATS else 0
 
 
-def _shape(kind: str) -> tuple[list[int], str]:
+@functools.lru_cache(4096)
+def _shape(kind: str) -> tuple[tuple[int, ...], str]:
     """Return the sizes (1 for dynamic ones) and the element type in the text of a shaped or scalar type."""
     inner = kind.partition("<")[2].partition(",")[0].rstrip(">") if "<" in kind else kind
     *sizes, element = inner.split("x") if inner not in ("index",) else ["index"]
-    return [int(size) if size.isdigit() else 1 for size in sizes], element
+    return tuple(int(size) if size.isdigit() else 1 for size in sizes), element
 
 
 def _bytes(kind: str) -> int:
     sizes, element = _shape(kind)
-    count = element_bytes(element)
-    for size in sizes:
-        count *= size
-    return count
+    return element_bytes(element) * prod(sizes)
 
 
 def _lowered(found: dict[str, Any], module: Any) -> None:

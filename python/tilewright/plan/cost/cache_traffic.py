@@ -109,8 +109,15 @@ def fetched(
     return found
 
 
-def _lines(operand: Operand, tile: Sequence[int], line: int) -> int:
+def _lines(operand: Operand, tile: tuple[int, ...], line: int) -> int:
     """Lines that a part of an operand touches; one more per run where runs start anywhere in a line."""
+    key = "lines", tile, line
+    if (found := operand.parts.get(key)) is None:
+        found = operand.parts[key] = _count_lines(operand, tile, line)
+    return found
+
+
+def _count_lines(operand: Operand, tile: tuple[int, ...], line: int) -> int:
     if operand.fixed:
         return ceil(prod(tile) * operand.bytes / line)
     count, length = runs(tile, operand.shape)
@@ -130,8 +137,15 @@ def _pitch(tile: Sequence[int], shape: Sequence[int]) -> int:
     return stride
 
 
-def _streams(tile: Sequence[int], operand: Operand, gap: float) -> tuple[int, int]:
+def _streams(tile: tuple[int, ...], operand: Operand, gap: float) -> tuple[int, int]:
     """Number and length (elements) of a part's runs, those with small gaps between them as one."""
+    key = "streams", tile, gap
+    if (found := operand.parts.get(key)) is None:
+        found = operand.parts[key] = _count_streams(tile, operand, gap)
+    return found
+
+
+def _count_streams(tile: tuple[int, ...], operand: Operand, gap: float) -> tuple[int, int]:
     span, stride, at = 1, 1, len(tile)
     while at > 0:
         at -= 1

@@ -38,7 +38,10 @@ _PARTS = 2, 4, 8
 
 def reuse_score(tile: RTile, loop: int, size: int, transaction: int = 1) -> float:
     """Traffic saved per byte of capacity when a loop's size grows: (Q(T) - Q(T')) / (F(T') - F(T)), section 3.3."""
-    larger = tile.with_size(loop, size)
+    return _score(tile, tile.with_size(loop, size), transaction)
+
+
+def _score(tile: RTile, larger: RTile, transaction: int) -> float:
     saved = tile.traffic(transaction) - larger.traffic(transaction)
     return saved / max(larger.footprint - tile.footprint, 1)
 
@@ -153,8 +156,11 @@ def _grown(tile: RTile, unit: RTile, machine: Machine) -> RTile | None:
     for axis in fused_axes(tile.expression):
         loop = next((d for d in reversed(axis) if tile.shape[d] < tile.expression.extents[d]), None)
         size = None if loop is None else doubled(tile, loop, machine, unit)
-        if loop is not None and size is not None and fits_core(tile.with_size(loop, size), unit, machine):
-            score = (reuse_score(tile, loop, size, machine.transaction), loop)
+        if loop is None or size is None:
+            continue
+        larger = tile.with_size(loop, size)
+        if fits_core(larger, unit, machine):
+            score = (_score(tile, larger, machine.transaction), loop)
             best = max(best, score) if best else score
     size = None if best is None else next_aligned(tile, best[1], machine, unit)
     return None if best is None or size is None else tile.with_size(best[1], size)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import ceil, prod
+from types import MappingProxyType
+from typing import Any
 
 from tilewright.devices.device import Device, Level
 from tilewright.plan.cost.cache_traffic import Prefetcher, fetched, loops_of, run_bytes
@@ -84,6 +86,7 @@ class Model:
         self.lanes = device.lanes(32)
         self.cycle = 1.0 / device.units.frequency
         self.caches = [level for level in device.levels if level.kind == "cache"]
+        self._tiles: tuple[Expression | None, dict[Any, float]] = None, {}
 
     def predict(self, expression: Expression, schedule: Schedule, cores: int = 1, *, last: bool = True) -> Prediction:
         """Time of a nest on some cores.
@@ -188,6 +191,15 @@ class Model:
         return tasks * elements / self.lanes * (self.rate("pack") if transposed else self.rate("copy"))
 
     def _tile_cycles(self, expression: Expression, lane: int | None, shape: Mapping[int, int], steps: int) -> float:
+        """Cycles of a register tile, which many schedules of an expression have in common."""
+        if self._tiles[0] is not expression:
+            self._tiles = expression, {}
+        known, key = self._tiles[1], (lane, tuple(shape.items()), steps)
+        if key not in known:
+            known[key] = self._count_cycles(expression, lane, shape, steps)
+        return known[key]
+
+    def _count_cycles(self, expression: Expression, lane: int | None, shape: Mapping[int, int], steps: int) -> float:
         vectors = ceil(shape[lane] / self.lanes) if lane is not None else 1
         rows = prod(size for d, size in shape.items() if d != lane)
         units = rows * vectors
@@ -266,19 +278,19 @@ def _single(terms: Index) -> int | None:
 
 
 @lru_cache(4096)
-def _cached_pieces(extent: int, task: int, register: int) -> tuple[tuple[int, int], ...]:
+def _cached_pieces(extent: int, task: int, register: int) -> Mapping[int, int]:
     counts: Counter[int] = Counter()
     for part, number in ((task, extent // task), (extent % task, 1)):
         if part:
             counts[min(register, part)] += number * max(part // register, 0 if part >= register else 1)
             if part > register and part % register:
                 counts[part % register] += number
-    return tuple(counts.items())
+    return MappingProxyType(counts)
 
 
-def _pieces(extent: int, task: int, register: int) -> Counter[int]:
+def _pieces(extent: int, task: int, register: int) -> Mapping[int, int]:
     """How many register tiles of which size a loop makes."""
-    return Counter(dict(_cached_pieces(extent, min(task, extent), min(register, task, extent))))
+    return _cached_pieces(extent, min(task, extent), min(register, task, extent))
 
 
 def _part(at: int, operand: Operand, crossing: int, beyond: int) -> int:

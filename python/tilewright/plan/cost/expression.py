@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from math import prod
+from typing import Any
 
 #: One dimension's index: (loop, factor) pairs that are added; None where it may be anything.
 Index = tuple[tuple[int, int], ...] | None
@@ -55,6 +56,11 @@ class Operand:
                 totals[loop] += stride * factor
             stride *= size
         return totals
+
+    @cached_property
+    def parts(self) -> dict[tuple, Any]:
+        """What is known of its parts, by what was asked: tiles of many schedules touch the same ones."""
+        return {}
 
     def factor(self, loop: int) -> int:
         """Elements between neighbours along a loop, in row-major storage."""

@@ -11,7 +11,7 @@ once) and the arithmetic of a tile (`flops`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, prod
 
@@ -24,9 +24,12 @@ def data_tile(operand: Operand, shape: Sequence[int]) -> tuple[int, ...]:
     Along a dimension these are the interval of its index expression, or fewer lines where a dilated window leaves some
     out; along the last one what lies between shares cache lines.
     """
-    walkers = enumerate(operand.walkers)
-    spans = [_span(operand, at, shape) if loop is None else shape[loop] for at, loop in walkers]
-    return tuple(map(min, operand.shape, spans))
+    key = tuple(shape)
+    if (found := operand.parts.get(key)) is None:
+        walkers = enumerate(operand.walkers)
+        spans = [_span(operand, at, shape) if loop is None else shape[loop] for at, loop in walkers]
+        found = operand.parts[key] = tuple(map(min, operand.shape, spans))
+    return found
 
 
 def _span(operand: Operand, dim: int, shape: Sequence[int]) -> int:
@@ -73,9 +76,7 @@ class RTile:
 
     def with_size(self, loop: int, size: int) -> RTile:
         """The tile with another size along one loop."""
-        shape = list(self.shape)
-        shape[loop] = size
-        return replace(self, shape=tuple(shape))
+        return RTile(self.expression, (*self.shape[:loop], size, *self.shape[loop + 1 :]), self.padding)
 
     @cached_property
     def input_tiles(self) -> tuple[tuple[int, ...], ...]:
@@ -125,7 +126,14 @@ class RTile:
 
     def traffic(self, transaction: int = 1) -> int:
         """Bytes that the whole operator moves if each tile loads what it needs anew: Q in the paper."""
-        return self.grid * (self.steps * self.load(transaction) + self.store(transaction))
+        if (found := self._traffic.get(transaction)) is None:
+            found = self.grid * (self.steps * self.load(transaction) + self.store(transaction))
+            self._traffic[transaction] = found
+        return found
+
+    @cached_property
+    def _traffic(self) -> dict[int, int]:
+        return {}
 
     @cached_property
     def flops(self) -> float:

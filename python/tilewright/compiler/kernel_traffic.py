@@ -12,6 +12,7 @@ share; any other moves what its body moves, again in each iteration (Roller, OSD
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -118,6 +119,7 @@ class _Reader:
         return self._depends[value]
 
 
+@functools.cache
 def element_bytes(text: str) -> int:
     """Bytes of a scalar type by its text; what is no number counts as 4."""
     name = name_of_mlir(text)

@@ -26,6 +26,8 @@ FREE = frozenset(
     "memref.dealloc memref.dim memref.load memref.store func.return".split()
 )
 
+_SILENT = VIEWS | FREE | {"tile.group"}
+
 
 def bytes_read(op: ir.Operation) -> int:
     """Bytes that an operation reads: of each value from outside it once."""
@@ -34,11 +36,12 @@ def bytes_read(op: ir.Operation) -> int:
     gathered: dict[Any, int] = {}
     inside = set(inner)
     for each in (op, *inner):
-        if each.name == "tensor.extract":
+        name = each.name
+        if name == "tensor.extract":
             root = _root(each.operands[0], op, inside)
             if root is not None:
                 gathered[root] = gathered.get(root, 0) + _iterations(each) * type_bytes(_element(root))
-        elif each.name not in VIEWS and each.name not in FREE and each.name != "tile.group":
+        elif name not in _SILENT:
             roots = (_root(value, op, inside) for value in _inputs(each))
             whole.update((root, bytes_of(root)) for root in roots if root is not None)
     gathered = {root: min(moved, bytes_of(root)) for root, moved in gathered.items()}
@@ -56,11 +59,12 @@ def nested(op: ir.Operation | ir.Block) -> Iterator[ir.Operation]:
 
 def _inputs(op: ir.Operation) -> Iterator[Any]:
     """What an operation reads of its operands: not what it only writes to, nor a sum's beginning."""
+    operands = list(op.operands)
     inits = len(op.results) if op.name.startswith("linalg.") else 0
-    for number, value in enumerate(op.operands):
+    for number, value in enumerate(operands):
         if not (isinstance(value.type, ir.ShapedType) or is_list(value)):
             continue
-        if number >= len(op.operands) - inits and (_is_blank(value) or not _reads_init(op, number)):
+        if number >= len(operands) - inits and (_is_blank(value) or not _reads_init(op, number)):
             continue
         yield value
 

@@ -204,9 +204,9 @@ def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
     steps = -(-problem.depth // shape.depth) * problem.outer
     found = False
     for persistent, fetched in product((False, True), (False, True)):
-        one = replace(shape, stages=0, persistent=persistent, fetched=fetched)
         if fetched and not (shape.wgmma and problem.adds and problem.fetches):
             continue
+        one = replace(shape, stages=0, persistent=persistent, fetched=fetched)
         if persistent and not _goes_on(problem, gpu, one, steps):
             continue
         fit = (gpu.shared - one.shared(problem)) // shape.step_bytes(problem) + 1

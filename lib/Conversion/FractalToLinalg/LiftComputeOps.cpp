@@ -62,11 +62,18 @@ static State stateOf(Lifter &l, Value init, ArrayRef<Axis> around) {
   return {axes, lifted.lengths, leafOf(init.getType()), lifted.presences};
 }
 
-/// Where a list of all states is written.
-static Value emptyList(Lifter &l, const State &state, OpFoldResult length) {
+/// Where a list of all states is written: zeros where the loop ends before the
+/// list does, since maps compute those places, too.
+static Value emptyList(Lifter &l, const State &state, OpFoldResult length,
+                       bool isFull) {
   SmallVector<OpFoldResult> sizes = {length};
   llvm::append_range(sizes, l.sizesOf(state.with({}), state.axes));
-  return l.empty(sizes, state.leaf);
+  Value list = l.empty(sizes, state.leaf);
+  if (isFull)
+    return list;
+  Value zero = arith::ConstantOp::create(
+      l.b, l.b.getZeroAttr(state.leaf.getElementType()));
+  return linalg::FillOp::create(l.b, zero, list).getResult(0);
 }
 
 static Value insertAt(Lifter &l, Value state, Value list, OpFoldResult index) {
@@ -117,6 +124,7 @@ struct Recurrence {
   InStep step;
   SmallVector<State> states;
   bool right, scans;
+  bool masks = false; ///< whether some lists end before others
 };
 } // namespace
 
@@ -153,16 +161,12 @@ static FailureOr<SmallVector<Value>> stepValues(Lifter &l, Recurrence &r,
   if (failed(next) || failed(checkStates(r, *next)))
     return failure();
   l.b.setLoc(r.op->getLoc());
-  std::optional<Lifted> present;
-  if (r.step.presence) {
-    Lifted list = r.step.lists.front();
-    list.setPresence(0, r.step.presence);
-    present = presentAt(l, list, at);
-  }
+  Lifted list = r.step.lists.front();
+  list.setPresence(0, r.step.presence);
   SmallVector<Value> after;
   for (auto [number, state, value] : llvm::enumerate(r.states, *next))
     after.push_back(
-        present ? selected(l, *present, value, arguments[number], state.axes)
+        r.masks ? kept(l, list, at, value, arguments[number], state.axes)
                 : l.aligned(value, state.axes));
   for (int64_t number : llvm::seq<int64_t>(r.scans ? r.states.size() : 0))
     after.push_back(
@@ -198,11 +202,18 @@ LogicalResult tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
   SmallVector<Value> carried;
   for (auto [init, state] : llvm::zip_equal(inits, r.states))
     carried.push_back(l.aligned(l.lookup(init), state.axes));
+  OpFoldResult steps = r.step.length;
+  if (const Presence &presence = r.step.presence) {
+    steps = longestOf(l, presence, steps);
+    r.masks = presence.isMask() || !presence.axes.empty();
+  }
+  bool isFull =
+      getConstantIntValue(steps) == getConstantIntValue(r.step.length);
   if (scans)
     for (const State &state : r.states)
-      carried.push_back(emptyList(l, state, r.step.length));
+      carried.push_back(emptyList(l, state, r.step.length, isFull));
   Value zero = l.index(l.b.getIndexAttr(0)), one = l.index(l.b.getIndexAttr(1));
-  Value count = l.index(r.step.length);
+  Value count = l.index(steps);
   auto loop = scf::ForOp::create(l.b, zero, count, one, carried);
   {
     OpBuilder::InsertionGuard guard(l.b);

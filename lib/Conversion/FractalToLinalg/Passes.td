@@ -35,7 +35,8 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     longest may be (`most` of `from_ragged`, or what follows from it), and beside
     them stands how many elements each has; what a `filter` leaves out, a mask
     says. A map computes all elements, those too that are not there; a recurrence
-    keeps its states where the list has ended; a reduction takes its operation's
+    runs to the longest list of the run, and keeps its states where a list has
+    ended; a reduction takes its operation's
     neutral element there. What only permutes or counts elements moves those of
     a mask together first. Elements that are not there are copies of ones that
     are, or zero, and integers are divided safely. Numbers of a list (its length,

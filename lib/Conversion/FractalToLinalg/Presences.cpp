@@ -246,20 +246,55 @@ static Value isPresent(OpBuilder &b, Location loc, Value entry, Value place) {
                                entry);
 }
 
-Lifted tilewright::presentAt(Lifter &l, const Lifted &list, OpFoldResult step) {
-  Presence presence = list.presenceOf(0);
-  if (presence.isMask())
-    return l.elementAt({presence.tensor, presence.axes, list.lengths}, step);
-  auto leaf = RankedTensorType::get({}, l.b.getI1Type());
-  Value place = l.index(step);
-  Lifted shape = {{}, presence.axes, {}};
-  Value holds = l.parallel(presence.tensor,
-                           l.b.getMultiDimIdentityMap(presence.axes.size()),
-                           l.empty(l.sizesOf(shape, presence.axes), leaf),
-                           [&](OpBuilder &b, Location loc, ValueRange args) {
-                             return isPresent(b, loc, args.front(), place);
-                           });
-  return {holds, presence.axes, {}};
+/// The largest of numbers that constants say.
+static std::optional<int64_t> largestConstant(Value numbers) {
+  DenseIntElementsAttr known;
+  if (!matchPattern(numbers, m_Constant(&known)) || known.empty())
+    return std::nullopt;
+  APInt largest = *std::max_element(
+      known.begin(), known.end(),
+      [](const APInt &one, const APInt &other) { return one.slt(other); });
+  return largest.getSExtValue();
+}
+
+OpFoldResult tilewright::longestOf(Lifter &l, const Presence &presence,
+                                   OpFoldResult length) {
+  auto type = cast<RankedTensorType>(presence.tensor.getType());
+  if (isEmpty(type) || getConstantIntValue(length) == 0)
+    return l.b.getIndexAttr(0);
+  bool isMask = presence.isMask();
+  if (std::optional<int64_t> known = largestConstant(presence.tensor);
+      known && !isMask)
+    return l.b.getIndexAttr(*known);
+  Type word = l.b.getI64Type();
+  Value most = presence.tensor;
+  int64_t rank = type.getRank();
+  if (isMask || rank > 0) {
+    int64_t level =
+        llvm::find(presence.axes, levelAxis(0)) - presence.axes.begin();
+    Value zero = arith::ConstantOp::create(l.b, l.b.getZeroAttr(word));
+    Value into = l.empty({}, RankedTensorType::get({}, word));
+    into = linalg::FillOp::create(l.b, zero, into).getResult(0);
+    AffineMap maps[] = {l.b.getMultiDimIdentityMap(rank),
+                        AffineMap::get(rank, 0, l.b.getContext())};
+    SmallVector<utils::IteratorType> kinds(rank,
+                                           utils::IteratorType::reduction);
+    auto larger = [&](OpBuilder &b, Location loc, ValueRange args) {
+      Indices i = {b, loc};
+      Value number = args[0];
+      if (isMask) { // as many as up to the last one that is there
+        Value place = linalg::IndexOp::create(b, loc, level);
+        number = i.choose(number, i.word(i.add(place, i.number(1))), zero);
+      }
+      linalg::YieldOp::create(b, loc, i.most(number, args[1]));
+    };
+    most = linalg::GenericOp::create(l.b, into.getType(), presence.tensor, into,
+                                     maps, kinds, larger)
+               .getResult(0);
+  }
+  Value number = tensor::ExtractOp::create(l.b, most, ValueRange());
+  number = arith::IndexCastOp::create(l.b, l.b.getIndexType(), number);
+  return clamped(l.b, l.b.getLoc(), number, l.index(length));
 }
 
 /// The map of a leaf with these axes in front.
@@ -269,20 +304,25 @@ static AffineMap readAs(Lifter &l, const Lifted &value, ArrayRef<Axis> axes) {
   return liftedMap(l.b.getMultiDimIdentityMap(rank), value.axes, axes);
 }
 
-Value tilewright::selected(Lifter &l, const Lifted &condition,
-                           const Lifted &yes, const Lifted &no,
-                           ArrayRef<Axis> axes) {
-  auto type = cast<RankedTensorType>(yes.tensor.getType());
-  auto leaf = RankedTensorType::get(type.getShape().drop_front(yes.axes.size()),
-                                    type.getElementType());
-  AffineMap where =
-      liftedMap(AffineMap::get(leaf.getRank(), 0, l.b.getContext()),
-                condition.axes, axes);
-  AffineMap maps[] = {where, readAs(l, yes, axes), readAs(l, no, axes)};
-  return l.parallel({condition.tensor, yes.tensor, no.tensor}, maps,
-                    l.empty(l.sizesOf(yes, axes), leaf),
-                    [](OpBuilder &b, Location loc, ValueRange args) -> Value {
-                      return arith::SelectOp::create(b, loc, args[0], args[1],
+Value tilewright::kept(Lifter &l, const Lifted &list, OpFoldResult step,
+                       const Lifted &next, const Lifted &before,
+                       ArrayRef<Axis> axes) {
+  Presence presence = list.presenceOf(0);
+  Lifted entry = {presence.tensor, presence.axes, list.lengths};
+  if (presence.isMask())
+    entry = l.elementAt(entry, step);
+  auto type = cast<RankedTensorType>(next.tensor.getType());
+  auto leaf = RankedTensorType::get(
+      type.getShape().drop_front(next.axes.size()), type.getElementType());
+  AffineMap where = liftedMap(
+      AffineMap::get(leaf.getRank(), 0, l.b.getContext()), entry.axes, axes);
+  AffineMap maps[] = {where, readAs(l, next, axes), readAs(l, before, axes)};
+  Value place = l.index(step);
+  return l.parallel({entry.tensor, next.tensor, before.tensor}, maps,
+                    l.empty(l.sizesOf(next, axes), leaf),
+                    [&](OpBuilder &b, Location loc, ValueRange args) -> Value {
+                      Value is = isPresent(b, loc, args[0], place);
+                      return arith::SelectOp::create(b, loc, is, args[1],
                                                      args[2]);
                     });
 }

@@ -119,12 +119,15 @@ Lifted compacted(Lifter &l, const Lifted &list);
 Lifted resized(Lifter &l, Lifted list, mlir::OpFoldResult length,
                bool zeros = false);
 
-/// Whether the element at `step` of each outermost list is there, a leaf i1.
-Lifted presentAt(Lifter &l, const Lifted &list, mlir::OpFoldResult step);
-/// A leaf or list where `condition` holds, another one where it does not, with
-/// these axes.
-mlir::Value selected(Lifter &l, const Lifted &condition, const Lifted &yes,
-                     const Lifted &no, llvm::ArrayRef<Axis> axes);
+/// How many elements of a level of `length` are there in the longest list: a
+/// constant where that is known, and no more than `length` in any run.
+mlir::OpFoldResult longestOf(Lifter &l, const Presence &presence,
+                             mlir::OpFoldResult length);
+/// The next state where the element at `step` of the outermost list is there,
+/// the one before where the list has ended, with these axes.
+mlir::Value kept(Lifter &l, const Lifted &list, mlir::OpFoldResult step,
+                 const Lifted &next, const Lifted &before,
+                 llvm::ArrayRef<Axis> axes);
 /// The list with a number in place of elements that are not there.
 Lifted masked(Lifter &l, const Lifted &list, mlir::TypedAttr number);
 

@@ -3,7 +3,7 @@
 
 !x = tensor<8xf32>
 
-// A fold of each list of a batch is one loop to the longest length; a list that has ended keeps its state.
+// A fold of each list of a batch is one loop to the longest length of the run; a list that has ended keeps its state.
 // CHECK-LABEL: @folds(
 // CHECK-SAME: %[[FLAT:[a-z0-9]+]]: tensor<12x8xf32>, %{{.*}}: tensor<4xi64>
 // CHECK: %[[COUNTS:.*]] = linalg.generic {{.*}} outs({{.*}} : tensor<3xi64>) {
@@ -12,13 +12,17 @@
 // CHECK:   arith.minsi
 // CHECK: %[[ROWS:.*]] = linalg.generic {{.*}} outs({{.*}} : tensor<3x4x8xf32>) {
 // CHECK:   tensor.extract %[[FLAT]]
-// CHECK: scf.for %[[T:.*]] = %c0 to %c4 step %c1 iter_args(%[[S:.*]] = {{.*}}) -> (tensor<3x8xf32>) {
+// CHECK: %[[MOST:.*]] = linalg.generic {{.*}} iterator_types = ["reduction"]} ins(%[[COUNTS]] : tensor<3xi64>)
+// CHECK:   arith.maxsi
+// CHECK: tensor.extract %[[MOST]][]
+// CHECK: arith.maxsi
+// CHECK: %[[STEPS:.*]] = arith.minsi {{.*}}%c4
+// CHECK: scf.for %[[T:.*]] = %c0 to %[[STEPS]] step %c1 iter_args(%[[S:.*]] = {{.*}}) -> (tensor<3x8xf32>) {
 // CHECK:   %[[X:.*]] = tensor.extract_slice %[[ROWS]][0, %[[T]], 0] [3, 1, 8]
 // CHECK:   %[[SUM:.*]] = linalg.generic {{.*}} ins(%[[S]], %[[X]] : tensor<3x8xf32>, tensor<3x8xf32>)
 // CHECK:   %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[SUM]], %[[S]] :
-// CHECK:   %[[IS:.*]] = linalg.generic {{.*}} ins(%[[COUNTS]] : tensor<3xi64>) outs({{.*}} : tensor<3xi1>) {
+// CHECK:   %[[KEPT:.*]] = linalg.generic {{.*}} ins(%[[COUNTS]], %[[NEXT]], %[[S]] :
 // CHECK:     arith.cmpi slt
-// CHECK:   %[[KEPT:.*]] = linalg.generic {{.*}} ins(%[[IS]], %[[NEXT]], %[[S]] :
 // CHECK:     arith.select
 // CHECK:   scf.yield %[[KEPT]]
 func.func @folds(%flat: !fractal.array<[12] of !x>, %off: tensor<4xi64>, %zero: !x) -> !fractal.array<[3] of !x> {

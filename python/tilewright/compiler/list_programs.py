@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import UserError
+from tilewright.runtime.manifest import Shortest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +71,18 @@ def signless(weights: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {
         name: array.view(f"i{array.itemsize}") if array.dtype.kind == "u" else array for name, array in weights.items()
     }
+
+
+def shortest_of(attributes: ir.DictAttr | None) -> Shortest | None:
+    """What the attributes of an argument say of how long lists are whose offsets it has."""
+    from tilewright.dialects.fractal.flat_inputs import SHORTEST
+    from tilewright.mlir import ir
+
+    if attributes is None or SHORTEST not in attributes:
+        return None
+    said = ir.DictAttr(attributes[SHORTEST])
+    length, element = (ir.IntegerAttr(said[key]).value for key in ("length", "element"))
+    return Shortest(length, element, ir.StringAttr(said["location"]).value)
 
 
 def shape_of(kind: ir.Type) -> tuple[tuple[int, ...], ir.Type] | None:

@@ -292,5 +292,5 @@ def _tensor_specs(types: Any, function: Any, attributes: str, what: str) -> tupl
             specs.append(TensorSpec(name, _element(listed[1]), listed[0]))
             continue
         sizes = (-1 if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank))
-        specs.append(TensorSpec(name, _element(kind.element_type), tuple(sizes)))
+        specs.append(TensorSpec(name, _element(kind.element_type), tuple(sizes), list_programs.shortest_of(attrs)))
     return tuple(specs)

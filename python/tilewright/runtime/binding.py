@@ -14,6 +14,7 @@ from tilewright.core.dtypes import is_small, stored, to_numpy
 from tilewright.core.errors import UserError
 from tilewright.runtime.interop import Export
 from tilewright.runtime.interop import to_numpy as import_array
+from tilewright.runtime.list_lengths import Lengths
 from tilewright.runtime.manifest import TensorSpec
 from tilewright.runtime.spreading import Inputs
 
@@ -37,6 +38,7 @@ class Signature:
     def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
         self.inputs = tuple(Slot(spec) for spec in inputs)
         self.outputs = tuple(Slot(spec) for spec in outputs)
+        self.lengths = Lengths(inputs)
         self.output_names = tuple(slot.name for slot in self.outputs)
         self._positions = {slot.name: i for i, slot in enumerate(self.inputs)}
         self._several = Inputs([s.name for s in inputs], [s.shape for s in inputs], [s.dtype for s in self.inputs])
@@ -83,6 +85,7 @@ class Signature:
     def arrays(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[np.ndarray], Export | None]:
         """Return all inputs as arrays, and how to make their kind from a result (None: NumPy)."""
         found = [self.convert(slot, value) for slot, value in zip(self.inputs, self.bind(args, named), strict=True)]
+        self.lengths.check([array for array, _ in found])
         return [array for array, _ in found], next((export for _, export in found if export), None)
 
     def check_out(self, out: Any, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:

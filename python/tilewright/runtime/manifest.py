@@ -17,15 +17,31 @@ VERSION = 1
 
 
 @dataclass(frozen=True)
+class Shortest:
+    """How long each list is at least whose offsets an input has.
+
+    Attributes:
+        length: so many elements.
+        element: the index that the program reads.
+        location: where, a line of the user's program.
+    """
+
+    length: int
+    element: int
+    location: str
+
+
+@dataclass(frozen=True)
 class TensorSpec:
     """Name, element type (``f32``, ``i64`` ...) and shape of an input, output or weight.
 
-    A size of -1 is known at run time only.
+    A size of -1 is known at run time only. Offsets of lists may have a least length.
     """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    shortest: Shortest | None = None
 
     def __str__(self) -> str:
         """Return ``name: 1x128xf32``."""
@@ -116,8 +132,14 @@ def _check_header(data: Any, where: str) -> None:
 def _convert(data: dict[str, Any]) -> dict[str, Any]:
     known = {key: data[key] for key in Manifest.__dataclass_fields__ if key in data}
     for key in ("inputs", "outputs", "weights"):
-        known[key] = tuple(TensorSpec(t["name"], t["dtype"], tuple(map(int, t["shape"]))) for t in known.get(key, ()))
+        known[key] = tuple(_spec(given) for given in known.get(key, ()))
     known["kernels"] = tuple(KernelInfo(**kernel) for kernel in known.get("kernels", ()))
     for key in ("cpu_features", "code_files"):
         known[key] = tuple(known.get(key, ()))
     return known
+
+
+def _spec(given: dict[str, Any]) -> TensorSpec:
+    least = given.get("shortest")
+    shape = tuple(map(int, given["shape"]))
+    return TensorSpec(given["name"], given["dtype"], shape, Shortest(**least) if least else None)

@@ -15,6 +15,9 @@ from tilewright.core.errors import UserError
 if TYPE_CHECKING:
     from tilewright.dialects.fractal.values import Lists
 
+#: On an argument of @main that is offsets: how long their lists are at least, and what reads so far.
+SHORTEST = "fractal.shortest"
+
 
 def flat_inputs(lists: Lists, name: str, given: Mapping[str, tuple[int, ...]]) -> list[np.ndarray]:
     """All tensors in a line, then offsets, in the order of a model's inputs, whose shapes say what there is room for.

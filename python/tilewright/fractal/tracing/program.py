@@ -15,6 +15,7 @@ from tilewright.core.errors import InternalError, UserError
 from tilewright.fractal.tracing.compute import Tracer
 from tilewright.fractal.tracing.ragged import stored
 from tilewright.fractal.tracing.recursion import TreeTracer
+from tilewright.fractal.tracing.shortest import annotate
 from tilewright.fractal.tracing.values import Value
 from tilewright.fractal.trees import Shape, flatten, rebuild, unzipped
 from tilewright.fractal.types import Length, ListType, Type
@@ -105,6 +106,7 @@ def trace_program(
         outputs = [(key, value.type) for key, value in named.items()]
         for key, attribute in _signature(tracer, inputs, outputs).items():
             main.attributes[key] = attribute
+        annotate(main)
         _verify(tracer.module, name)
         text = tracer.module.operation.get_asm(enable_debug_info=True)
         ours, theirs = ([_spec(*entry) for entry in group] for group in (inputs, outputs))

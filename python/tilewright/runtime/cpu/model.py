@@ -71,6 +71,7 @@ class Model(CompiledModel):
         self._call = library.libtwrt().twrt_call
         self._free: list[Context] = []
         plain = Direct.suits((*self._slots, *self._out_slots))
+        plain = plain and not self._signature.lengths.any
         self._direct = Direct(self._slots, self._out_slots) if plain else None
         self._small = [i for i, slot in enumerate(self._out_slots) if slot.is_small]
         self._made = [i for i, slot in enumerate(self._out_slots) if not slot.is_static]
@@ -125,6 +126,7 @@ class Model(CompiledModel):
                 value, made = self._signature.convert(slot, value)
                 export = export or made
             arrays.append(value)
+        self._signature.lengths.check(arrays)
         results = self._blank() if out is None else self._signature.check_out(out, arrays)
         self._run(arrays, results)
         for i in self._small:

@@ -64,6 +64,17 @@ def _runtime() -> Finding:
     return "ok", f"{library.libtwrt_path()} (ABI {library.libtwrt().twrt_abi_version()})"
 
 
+def _huge_pages() -> Finding:
+    from tilewright.runtime.cpu import memory
+
+    state = memory.huge_pages()
+    asked = config.huge_weights.get()
+    if state in ("always", "madvise"):
+        return "ok", f"{state}: arenas use them, weights {'too' if asked else 'with TILEWRIGHT_HUGE_WEIGHTS=1'}"
+    why = f"{state}: write madvise to /sys/kernel/mm/transparent_hugepage/enabled" if state else "this system has none"
+    return "note", f"{why}; weights stay mapped{' in spite of TILEWRIGHT_HUGE_WEIGHTS' if asked else ''}"
+
+
 def _mlir() -> Finding:
     extension = importlib.import_module("tilewright.mlir._mlir_libs._tilewright")
     return "ok", f"MLIR bindings and extension; LLVM calls this CPU {extension.host_cpu_name()}"
@@ -99,6 +110,7 @@ CHECKS: list[tuple[str, Callable[[], Finding]]] = [
     ("cpu", _cpu),
     ("features", _features),
     ("run-time", _runtime),
+    ("huge pages", _huge_pages),
     ("compiler", _mlir),
     *_of_targets(),
     ("cache", _cache),

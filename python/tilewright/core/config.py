@@ -144,6 +144,12 @@ hide_features = Setting(
     (),
     "features of this CPU (LLVM's names) to do without, e.g. avx512*,avxvnni*,amx*: as if on a CPU without AVX-512",
 )
+huge_weights = Setting(
+    "TILEWRIGHT_HUGE_WEIGHTS",
+    parse_bool,
+    False,
+    "1: models for CPUs copy their weights to huge pages, in each process, instead of mapping the file",
+)
 libtwrt = Setting("TILEWRIGHT_LIBTWRT", str, "", "path of libtwrt.so, instead of the installed one")
 libcuda = Setting("TILEWRIGHT_LIBCUDA", str, "", "path of the CUDA driver library, instead of libcuda.so.1")
 sanitize = Setting(

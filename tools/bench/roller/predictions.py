@@ -169,7 +169,7 @@ def _same(name: str, kernel: str) -> bool:
 
 def _aligned(array: np.ndarray) -> np.ndarray:
     """A copy in huge pages: in small ones it depends on where they lie how much of it a cache holds."""
-    memory = mmap.mmap(-1, (array.nbytes // _HUGE + 2) * _HUGE)
+    memory = mmap.mmap(-1, (array.nbytes // _HUGE + 2) * _HUGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_HUGEPAGE)
     raw = np.frombuffer(memory, np.float32)
     start = -raw.ctypes.data % _HUGE // 4

@@ -62,6 +62,7 @@ class Model(CompiledModel):
         self._slots = self._signature.inputs
         self._out_slots = self._signature.outputs
         self._out_names = self._signature.output_names
+        self._copied = False
         self._weights = self._load_weights()
         self._constants = [array.__array_interface__["data"][0] for array in self._weights]
         self._code = library.load_code(artifact.code_path())
@@ -85,7 +86,11 @@ class Model(CompiledModel):
                 raise UserError(f"{self._artifact.path}: the weights do not match the manifest at {spec}")
         weights = [arrays[spec.name] for spec in self._manifest.weights]
         # A mapped weight ends where the next one begins; memory of its own ends with it.
-        return [array.copy() for array in weights] if config.sanitize.get() else weights
+        if config.sanitize.get():
+            return [array.copy() for array in weights]
+        copies = memory.in_huge_pages(weights) if config.huge_weights.get() else None
+        self._copied = copies is not None
+        return weights if copies is None else copies
 
     @property
     def threads(self) -> int:
@@ -98,9 +103,13 @@ class Model(CompiledModel):
 
     @property
     def held_bytes(self) -> dict[str, int]:
-        """Bytes that the model holds: ``weights`` (mapped), ``arena`` (of each concurrent call)."""
+        """Bytes that the model holds: ``weights`` (mapped), ``arena`` (of each concurrent call).
+
+        ``copied``: those of the weights that this process holds for itself, in huge pages.
+        """
         weights = sum(array.nbytes for array in self._weights)
-        return {"weights": weights, "arena": self._manifest.arena_bytes}
+        copied = {"copied": weights} if self._copied else {}
+        return {"weights": weights, "arena": self._manifest.arena_bytes} | copied
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Run the model; see the class."""

@@ -109,7 +109,8 @@ def sparse_seconds(sizes: Sizes, regions: Sequence[Region], device: Device) -> f
     """The predicted seconds of the product, region after region, on one core of a CPU, or on a GPU."""
     if device.kind == "gpu":
         return sum(_region_seconds(sizes, region, device) for region in regions)
-    again = (len(regions) - 1) * 2 * sizes.m * sizes.n * 4 / _bandwidth(device, sizes.m * sizes.n * 4)
+    passes = len(regions) - any(_is_joined(region) for region in regions)
+    again = (passes - 1) * 2 * sizes.m * sizes.n * 4 / _bandwidth(device, sizes.m * sizes.n * 4)
     transposed = any(region.left for region in regions) and sizes.m > 1
     vectors = (sizes.m * sizes.k + sizes.m * sizes.n) / device.lanes(32)
     turned = vectors * device.rate("sparse.transpose") / device.units.frequency if transposed else 0.0
@@ -135,7 +136,8 @@ def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
         return max(region.line[0] + region.units * region.line[1], least)
     compute = _CYCLES[region.kernel](sizes, region, elements, device) / device.units.frequency
     index = region.units * (_BYTES_OF_CHOICE if _chooses(region) else _INDEX_BYTES[region.pattern.kind])
-    moved = elements * sizes.bytes + index + sizes.m * (sizes.k * sizes.bytes + sizes.n * 4)
+    others = 0 if _is_joined(region) else sizes.m * (sizes.k * sizes.bytes + sizes.n * 4)
+    moved = elements * sizes.bytes + index + others
     data = moved / _bandwidth(device, int(moved))
     longer, shorter = max(compute, data), min(compute, data)
     return max(longer + (1 - device.rate("overlap")) * shorter, least) + device.rate("launch")
@@ -144,6 +146,11 @@ def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
 def _chooses(region: Region) -> bool:
     """Whether positions of two bits choose between registers (forms/cpu/gemv_kernel.py)."""
     return region.kernel == "gemv" and isinstance(region.pattern, NM) and region.pattern.m <= CHOSEN
+
+
+def _is_joined(region: Region) -> bool:
+    """Whether they are blocks in the kernel of single elements, in one pass with them."""
+    return region.kernel == "rows_in_lanes" and isinstance(region.pattern, Block)
 
 
 def _bandwidth(device: Device, size: int) -> float:
@@ -159,6 +166,8 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
     The depth is cut in blocks of which the L1 cache holds the activations; each has a list for each column.
     """
     vectors = ceil(sizes.m / device.lanes(32))
+    if _is_joined(region):
+        return elements * vectors / (2 * device.rate("sparse.panel"))
     density = elements / (sizes.k * sizes.n)
     if isinstance(region.pattern, Mask):
         best = _of_any_length(sizes, density, vectors, device)

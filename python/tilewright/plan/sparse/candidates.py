@@ -27,6 +27,9 @@ _WINDOWED = 2
 #: Times that differ by less than this are the same.
 _ALIKE = 1.01
 
+#: The family that takes blocks and single elements in one pass, where these are few: their lists are over the depth.
+_JOINED, _FEW = "rows_in_lanes", 0.12
+
 #: How a family of kernels takes a weight that has a pattern, with so many units kept; or why it does not.
 Takes = Callable[[str, Pattern, int], Taken | str]
 
@@ -94,9 +97,10 @@ class Search:
         k, n = self.lattice.live.shape
         return [(a, b) for a in _EDGES for b in _EDGES if a < 2 * k and b < 2 * n]
 
-    def _region(self, pattern: Pattern, units: int) -> Region | None:
-        """The pattern with the kernel that is fastest for it; None where none takes it."""
-        asked = {k: self.takes(k, pattern, units) for k in kernels_for(pattern, self.sizes, self.device)}
+    def _region(self, pattern: Pattern, units: int, kernel: str = "") -> Region | None:
+        """The pattern with the kernel that is asked for, or is fastest for it; None where none takes it."""
+        kernels = (kernel,) if kernel else kernels_for(pattern, self.sizes, self.device)
+        asked = {k: self.takes(k, pattern, units) for k in kernels}
         found = [
             Region(kernel, pattern, units, taken.left, taken.line)
             for kernel, taken in asked.items()
@@ -119,29 +123,31 @@ class Search:
         if single is None:
             return []
         blocks = sorted(self._of_blocks(single), key=lambda c: c.seconds)
+        joined = [] if mask is None else list(self._of_blocks(mask, _JOINED))
         best = [(unit_of(c.regions[0].pattern), c.least[0]) for c in blocks[:_PAIRED]]
         found = [one for edges, least in best[:_WINDOWED] for one in self._and_windows(edges, least)]
         if mask is None:
             return found
         pairs = [self._pair(best[0][0], other, mask) for other, _ in best[1:]]
-        return [*found, *blocks, *self._of_windows(mask), *(pair for pair in pairs if pair is not None)]
+        return [*found, *blocks, *joined, *self._of_windows(mask), *(pair for pair in pairs if pair is not None)]
 
-    def _of_blocks(self, rest: Region) -> Iterator[Candidate]:
+    def _of_blocks(self, rest: Region, kernel: str = "") -> Iterator[Candidate]:
+        """Blocks of one size where they pay, and single elements; blocks by a family, or by the fastest."""
         for edges in self._blocks():
-            least = self._least(edges, rest)
+            least = self._least(edges, rest, kernel)
             if not 0 < least <= prod(edges):
                 continue
             counts = self.lattice.counts(edges)
             mine = counts[counts >= least]
-            block = self._region(Block(edges), len(mine)) if len(mine) else None
+            block = self._region(Block(edges), len(mine), kernel) if len(mine) else None
             left = rest.units - int(mine.sum(dtype=np.int64))
-            if block is not None and left:
+            if block is not None and left and (not kernel or left < _FEW * self.lattice.live.size):
                 regions = (block, replace(rest, units=left))
                 yield Candidate(regions, (least, 0), self._seconds(regions))
 
-    def _least(self, edges: tuple[int, int], rest: Region) -> int:
+    def _least(self, edges: tuple[int, int], rest: Region, kernel: str = "") -> int:
         """Elements that cost as much one by one as a block of them; 0 where no kernel takes blocks."""
-        block = self._region(Block(edges), 1 + self.lattice.live.size // (8 * prod(edges)))
+        block = self._region(Block(edges), 1 + self.lattice.live.size // (8 * prod(edges)), kernel)
         if block is None:
             return 0
         one = unit_seconds(self.sizes, rest, self.device)

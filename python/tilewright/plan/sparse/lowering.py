@@ -15,6 +15,8 @@ from tilewright.mlir.dialects.sparse_tile import part_types
 from tilewright.passes import located, remark
 from tilewright.plan.sparse.dynamic.lower_dynamic import lower_gather, lower_index, lower_scatter
 from tilewright.plan.sparse.encoded import is_constant, pack_of
+from tilewright.plan.sparse.forms.cpu.rows_in_lanes import lower_mixture
+from tilewright.plan.sparse.forms.cpu.rows_of_blocks import goes_on
 from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.registry import FORMS
 from tilewright.plan.sparse.sink_users import sink_users
@@ -37,15 +39,11 @@ def lower_operations(op: ir.Operation) -> None:
     """Lower products, then what moves tensors."""
     products = walk(op, "sparse_tile.matmul")
     device = device_of(op, "tile-lower-sparse") if products else None
-    for matmul in products:
+    mixtures = _mixtures(products)
+    for number, matmul in enumerate(products):
         assert device is not None
-        with ir.InsertionPoint(matmul), matmul.location:
-            result = _lower(matmul, device)
-        matmul.results[0].replace_all_uses_with(result)
-        matmul.erase()
-        made = maker(result)
-        if made is not None and made.name == "scf.if":
-            sink_users(made)
+        if number not in mixtures.values():
+            _replace(matmul, products[mixtures[number]] if number in mixtures else None, device)
     for name, lower in _MOVES.items():
         for move in walk(op, name):
             with ir.InsertionPoint(move), move.location:
@@ -59,6 +57,36 @@ def lower_operations(op: ir.Operation) -> None:
     for name in _AT_COMPILE_TIME:
         for left in walk(op, f"sparse_tile.{name}"):
             _refuse(left)
+
+
+def _replace(matmul: ir.Operation, last: ir.Operation | None, device: Device) -> None:
+    """Put kernels in the place of a product, and of the one that goes on with its sums, if there is one."""
+    end = last or matmul
+    with ir.InsertionPoint(end), end.location:
+        result = _lower_both(matmul, last, device) if last is not None else _lower(matmul, device)
+    end.results[0].replace_all_uses_with(result)
+    end.erase()
+    if last is not None:
+        matmul.erase()
+    made = maker(result)
+    if made is not None and made.name == "scf.if":
+        sink_users(made)
+
+
+def _mixtures(products: list[ir.Operation]) -> dict[int, int]:
+    """Numbers of products of blocks, and of those of single elements that go on with their sums in one kernel."""
+    found = {number: goes_on(matmul) for number, matmul in enumerate(products)}
+    return {number: products.index(last) for number, last in found.items() if last is not None}
+
+
+def _lower_both(blocks: ir.Operation, last: ir.Operation, device: Device) -> ir.Value:
+    """Both products in one kernel, or one after the other where their lists do not go together."""
+    both = lower_mixture(product_of(blocks), product_of(last), device)
+    if both is not None:
+        return both
+    first = _lower(blocks, device)
+    blocks.results[0].replace_all_uses_with(first)
+    return _lower(last, device)
 
 
 def product_of(op: ir.Operation) -> Product:

@@ -9,6 +9,8 @@ dense one, read from the nearest cache at the address that the position names; s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.ir.generics import maker
@@ -16,6 +18,7 @@ from tilewright.mlir import ir
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.cpu.packing import Lists, known_source, mask_lists, nm_lists
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
+from tilewright.plan.sparse.forms.cpu.rows_of_blocks import edges, panels_of, reason_for_blocks
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import kernel, launch, result_of, tasks_of
 
@@ -43,11 +46,18 @@ class RowsInLanes:
     name = "rows_in_lanes"
 
     def reason_against(self, product: Product, device: Device) -> str | None:
-        """What is not taken: GPUs, blocks, several regions, N:M along the other axis, unknown positions."""
+        """What is not taken: GPUs, several regions, N:M along the other axis, unknown positions.
+
+        Blocks are taken where the operation names the family: single elements then go on with their sums.
+        """
+        if device.kind == "cpu" and len(product.tesa.regions) == 1 and edges(product) is not None:
+            return reason_for_blocks(product, device) or _reason_sizes(product)
         return reason_for_rows(product, device)
 
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Lists of kept elements and a launch."""
+        if edges(product) is not None:
+            return _lower_blocks(product, None, device)
         plan = plan_rows(product, device)
         element = ir.Type.parse(plan.element)
         if plan.kept == 0:
@@ -57,6 +67,28 @@ class RowsInLanes:
         else:
             lists = nm_lists(product, element, plan.block, plan.unroll, plan.position)
         return _launch(product, plan, lists)
+
+
+def lower_mixture(blocks: Product, single: Product, device: Device) -> ir.Value | None:
+    """Blocks and single elements in one pass; None where lists of single elements are cut to blocks of the depth."""
+    plan = plan_rows(single, device)
+    if plan.blocks > 1 or plan.kept == 0 or reason_for_blocks(blocks, device):
+        return None
+    return _lower_blocks(blocks, single, device)
+
+
+def _lower_blocks(blocks: Product, single: Product | None, device: Device) -> ir.Value:
+    """A kernel of panels that goes on with single elements, if there are any."""
+    plan = plan_rows(blocks if single is None else single, device)
+    element = ir.Type.parse(plan.element)
+    panels, inputs = panels_of(blocks, device, element)
+    block = max(panels.reach, blocks.k)
+    plan = replace(plan, block=block, panels=panels, single=single is not None, adds=blocks.init is not None)
+    if single is not None:
+        lists = mask_lists(single, element, block)
+        assert lists.starts is not None
+        inputs += [lists.values, lists.positions, lists.starts]
+    return _launched(blocks, plan, inputs)
 
 
 def reason_for_rows(product: Product, device: Device) -> str | None:
@@ -134,7 +166,7 @@ def plan_rows(product: Product, device: Device) -> RowsKernel:
         source = known_source(product)
         kept = -1 if source is None else int((source != 0).sum())
         sums, block = _whole(device, product.k, lanes, size), product.k
-        if kept >= _DENSE * rows * product.k:
+        if isinstance(pattern, Mask) and kept >= _DENSE * rows * product.k:
             sums, block = _WHOLE, _block(_near(device, size) // (_WHOLE * lanes), (1, 1), product.k)
         count, unroll, bits = None, 1, 32
     tasks = _over(max(columns, 1), sums * lanes)
@@ -219,9 +251,13 @@ def _up(size: int, step: int) -> int:
 
 
 def _launch(product: Product, plan: RowsKernel, lists: Lists) -> ir.Value:
-    name = kernel(rows_text(plan), "sparse_rows")
     more = [] if lists.starts is None else [lists.starts]
+    return _launched(product, plan, [lists.values, lists.positions, *more])
+
+
+def _launched(product: Product, plan: RowsKernel, lists: list[ir.Value]) -> ir.Value:
+    name = kernel(rows_text(plan), "sparse_rows")
     added = [] if product.init is None else [product.init]
     grid = [tasks_of(product, plan.width), _over(plan.rows, plan.chunk)]
-    operands = [lists.values, lists.positions, *more, product.dense, *added]
+    operands = [*lists, product.dense, *added]
     return launch(name, grid, operands, [result_of(product)])[0]

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.plan.sparse.forms.cpu.rows_of_blocks import Panels
+from tilewright.plan.sparse.forms.cpu.rows_of_blocks_kernel import sums_of_blocks
+
 _STRIP = 128
 """Sums of so many rows are written at once: rows of y, which lie across, get whole cache lines side by side."""
 
@@ -34,6 +37,8 @@ class RowsKernel:
         result: element type of y, and of what is added.
         across: x is held as [columns, depth], y as [columns, rows]; else as [depth, columns] and [rows, columns].
         adds: whether something is added to the product.
+        panels: rows that share blocks, which are summed first; then there is one block of the depth.
+        single: whether there are kept elements beside blocks.
     """
 
     rows: int
@@ -53,6 +58,8 @@ class RowsKernel:
     result: str
     across: bool
     adds: bool
+    panels: Panels | None = None
+    single: bool = True
 
     @property
     def blocks(self) -> int:
@@ -76,9 +83,11 @@ class RowsKernel:
 
 
 def rows_text(k: RowsKernel) -> str:
-    """The kernel as text: arguments are values, positions, starts if there are, x, what is added if it is, y."""
-    arguments = [f"%values: {_list(k.kept, k.element)}", f"%positions: {_list(_over(k.kept, k.unroll), k.words)}"]
-    if k.count is None:
+    """The kernel as text: arguments are lists of blocks, of single elements (if there are), x, what is added, y."""
+    arguments = [] if k.panels is None else k.panels.arguments(k.element)
+    if k.single:
+        arguments += [f"%values: {_list(k.kept, k.element)}", f"%positions: {_list(_over(k.kept, k.unroll), k.words)}"]
+    if k.single and k.count is None:
         arguments.append(f"%starts: memref<{k.blocks * k.rows + 1}xi32>")
     arguments.append(f"%x: {_x(k)}")
     if k.adds:
@@ -111,6 +120,9 @@ def _constants(k: RowsKernel) -> str:
         "cpanel": k.panel, "cstrip": k.strip, "cheld": k.held, "ccount": (k.count or 0) // k.unroll,
     }  # fmt: skip
     lines = [f"  %{name} = arith.constant {number} : index" for name, number in numbers.items()]
+    if k.panels is not None:
+        numbers = {"ctogether": k.panels.rows, "cshared": k.panels.shared, "crun": k.panels.run}
+        lines += [f"  %{name} = arith.constant {number} : index" for name, number in numbers.items()]
     lines += [f"  %zero = arith.constant dense<0.0> : {_row(k)}"]
     lines += [f"  %shift{u} = arith.constant {u * k.position} : {k.words}" for u in range(k.unroll)]
     lines += [f"  %mask = arith.constant {(1 << k.position) - 1} : {k.words}"]
@@ -151,23 +163,52 @@ def _in_blocks(k: RowsKernel) -> str:
 
 def _in_strips(k: RowsKernel) -> str:
     """All terms at once, for as many rows as are written together."""
+    if k.panels is not None:
+        step, body = "%ctogether", _of_panel(k, k.panels)
+    else:
+        step = "%c1"
+        body = f"""
+{_sum(k, "%zero", "%c0")}
+      tile.store %sum, %ys[%at, %c0] : {_row(k)}, {_ys(k)}"""
     return f"""
   %xb = memref.subview %xs[0, 0] [{k.block}, {k.width}] [1, 1] : {_xs(k)} to {_xb(k, "")}
   scf.for %start = %first to %end step %cstrip {{
     %after = arith.addi %start, %cstrip : index
     %stop = arith.minsi %after, %end : index
-    scf.for %r = %start to %stop step %c1 {{
-      %at = arith.subi %r, %start : index
-{_sum(k, "%zero", "%c0")}
-      tile.store %sum, %ys[%at, %c0] : {_row(k)}, {_ys(k)}
+    scf.for %r = %start to %stop step {step} {{
+      %at = arith.subi %r, %start : index{body}
     }}
 {_out(k, "%start", "%stop")}
   }}"""
 
 
-def _sum(k: RowsKernel, before: str, block: str) -> str:
-    """%sum: a row's terms of a block, added to what came before."""
-    if k.count is None:
+def _of_panel(k: RowsKernel, panels: Panels) -> str:
+    """Rows of a panel: blocks for all, then each row's single elements; rows behind the last one have none."""
+    text = sums_of_blocks(panels, _row(k), _xb(k, ""), k.element)
+    for j in range(panels.rows):
+        single = f"""
+      %line_more{j} = arith.addi %r, %more{j} : index
+      %line{j} = arith.minui %line_more{j}, %crows : index
+{_sum(k, f"%block#{j}", "%c0", str(j))}"""
+        text += f"""
+      %more{j} = arith.constant {j} : index
+      %ys_at{j} = arith.addi %at, %more{j} : index{single if k.single else ""}
+      tile.store {f"%sum{j}" if k.single else f"%block#{j}"}, %ys[%ys_at{j}, %c0] : {_row(k)}, {_ys(k)}"""
+    return text
+
+
+def _sum(k: RowsKernel, before: str, block: str, panel: str = "") -> str:
+    """%sum: a row's terms of a block, added to what came before; of row number `panel` of a panel, %sum0 and so on."""
+    if panel:
+        kind = f"memref<{k.rows + 1}xi32>"
+        bounds = f"""
+      %after_line{panel} = arith.addi %line{panel}, %c1 : index
+      %next_line{panel} = arith.minui %after_line{panel}, %crows : index
+      %from_i{panel} = memref.load %starts[%line{panel}] : {kind}
+      %to_i{panel} = memref.load %starts[%next_line{panel}] : {kind}
+      %from{panel} = arith.index_cast %from_i{panel} : i32 to index
+      %to{panel} = arith.index_cast %to_i{panel} : i32 to index"""
+    elif k.count is None:
         bounds = f"""
       %list_b = arith.muli {block}, %crows : index
       %list = arith.addi %list_b, %r : index
@@ -184,7 +225,7 @@ def _sum(k: RowsKernel, before: str, block: str) -> str:
       %to = arith.addi %from, %ccount : index"""
     steps = "".join(_step(k, u) for u in range(k.unroll))
     return f"""{bounds}
-      %sum = scf.for %p = %from to %to step %c1 iter_args(%f0 = {before}) -> ({_row(k)}) {{
+      %sum{panel} = scf.for %p = %from{panel} to %to{panel} step %c1 iter_args(%f0 = {before}) -> ({_row(k)}) {{
         %word = memref.load %positions[%p] : {_list(_over(k.kept, k.unroll), k.words)}
         %v0 = arith.muli %p, %cunroll : index
 {steps}
@@ -233,7 +274,8 @@ def _fill(k: RowsKernel, start: str = "%c0") -> str:
         %column = arith.addi %left, %j : index
         %columns_left = arith.subi %columns, %column : index
         %row = arith.addi {start}, %i : index
-        %rows_left = arith.subi %cdepth, %row : index
+        %rows_behind = arith.subi %cdepth, %row : index
+        %rows_left = arith.maxsi %rows_behind, %c0 : index
         %t = tile.load %x{at} {dims}valid (%rows_left, %columns_left) : {_x(k)}, {part}
         {_converted("%w", "%t", part, wide)}
         tile.store {"%t" if part == wide else "%w"}, %xs[%i, %j] : {wide}, {_xs(k)}

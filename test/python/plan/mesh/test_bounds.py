@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reductions and broadcasts of grids beside what no algorithm can pass (HPDC 2024, section 7), preset ideal of WSE-2."""
+"""Reductions and broadcasts of grids beside what no algorithm can pass (HPDC 2024, section 7); WSE-2, ideal."""
 
 from __future__ import annotations
 
@@ -33,9 +33,7 @@ def test_reduce_of_a_grid(height: int, width: int, wavelets: int):
     """
     found = []
     for scheme in SCHEMES:
-        what = Reduce(
-            height, width, wavelets, np.float32, axes=("x", "y"), schemes=(scheme, scheme), everywhere=False
-        )
+        what = Reduce(height, width, wavelets, np.float32, axes=("x", "y"), schemes=(scheme, scheme), everywhere=False)
         root = roots(what)
         distance = max(root["x"], width - 1 - root["x"]) + max(root["y"], height - 1 - root["y"])
         energy = wavelets * (height * width - 1)

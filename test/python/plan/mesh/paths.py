@@ -18,7 +18,7 @@ Core = tuple[int, int]
 
 def paths(program: Program) -> set[tuple[str, str, Core, Core]]:
     """Axis, route, sender and receiver of every path that data take."""
-    grid = Grid(program.height, program.width)
+    grid = Grid(program)
     routes = {route.name: route for route in program.routes}
     found = set()
     for step in unroll(program):

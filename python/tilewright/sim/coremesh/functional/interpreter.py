@@ -41,7 +41,7 @@ def run(program: Program, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndar
 class _Run:
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.grid = Grid(program.height, program.width)
+        self.grid = Grid(program)
         self.steps = unroll(program)
         self.memory = Memory(self.grid, program)
         self.traffic = Traffic(self.memory, channels_of(program, self.grid, self.steps), self.steps)

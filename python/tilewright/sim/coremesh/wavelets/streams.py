@@ -58,7 +58,7 @@ def flatten(program: Program, machine: Machine) -> Streams:
         UserError: a send or receive without a partner, a source outside the grid, too many instructions, or receivers
             of one multicast that listen on several colors.
     """
-    grid = Grid(program.height, program.width)
+    grid = Grid(program)
     steps = unroll(program)
     channels = channels_of(program, grid, steps)
     flows = Flows(grid, program, channels, steps)

@@ -4,7 +4,7 @@
 """Mistakes put into programs: at least 95 % of those that do harm are caught, each with a message.
 
 A mistake does harm if the functional simulator stops or computes other numbers, or if a router mixes two flows. It is
-caught if a check or that simulator says so: other numbers alone count as missed.
+caught if a check or that simulator stops with an error: warnings count as little as other numbers alone.
 """
 
 from collections import Counter
@@ -24,13 +24,13 @@ from tilewright.sim.coremesh.machine import machine
 WSE = machine("wse2")
 
 
-def caught(program, known):
-    """What the checks say of a program: an error, or a warning that the program without the fault has not."""
+def caught(program):
+    """The error that the checks stop with, if they do."""
     try:
-        new = set(check_program(program, WSE).warnings) - set(known)
+        check_program(program, WSE)
     except UserError as error:
         return str(error)
-    return " ".join(new)
+    return ""
 
 
 def harm(fault, inputs, right):
@@ -52,7 +52,7 @@ def inject(most):
     """Faults that do harm: {(kind, caught or not): how many}; those not caught by name."""
     counts, missed = Counter(), []
     for name, program in programs().items():
-        program, report = fit_program(program, WSE)
+        program = fit_program(program, WSE)[0]
         inputs = inputs_of(program)
         right = run(program, inputs)
         faults = faults_of(program)
@@ -60,7 +60,7 @@ def inject(most):
             faults = [faults[at] for at in np.sort(np.random.default_rng(7).choice(len(faults), most, replace=False))]
         for fault in faults:
             what, simulator = harm(fault, inputs, right)
-            message = caught(fault.program, report.warnings) or simulator
+            message = caught(fault.program) or simulator
             if what:
                 counts[fault.kind, bool(message)] += 1
                 if not message:
@@ -70,9 +70,11 @@ def inject(most):
 
 @pytest.mark.parametrize("most", [16, pytest.param(150, marks=pytest.mark.slow)])
 def test_95_percent_of_harmful_faults_are_caught(most):
+    """Of the large sample; a small one may be three standard errors off."""
     counts, missed = inject(most)
     harmful = counts.total()
-    assert len(missed) <= 0.05 * harmful, missed
+    chance = 3 * np.sqrt(0.05 * 0.95 * harmful) if most < 100 else 0
+    assert len(missed) <= 0.05 * harmful + chance, missed
     kinds = {kind for kind, _ in counts}
     assert kinds >= {"forgotten token", "left out", "other route", "other slot", "other cores", "source one off"}
     assert kinds >= {"other color", "shrunk buffer"}

@@ -1,20 +1,20 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Values that are received in vain or overwritten unread are warnings; shapes that do not fit are errors."""
+"""Values received in vain are warnings; messages stored over others that nobody read, and wrong shapes, are errors."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from planned import programs
-from small_programs import ALL, F32, all_gather, cannon, chain, compute, mesh_gemm, summa, two_phase, zero
+from small_programs import ALL, F32, all_gather, cannon, chain, compute, mesh_gemm, slot, summa, two_phase, zero
 
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.field import Field
 from tilewright.sim.coremesh.checks.losses import lost_values
 from tilewright.sim.coremesh.checks.shapes import check_shapes
-from tilewright.sim.coremesh.program import Buffer, Loop
+from tilewright.sim.coremesh.program import Buffer, Loop, Recv
 from tilewright.sim.coremesh.steps import unroll
 
 PLANNED = {name: program for name, program in programs().items() if name != "gemm-t"}
@@ -52,6 +52,29 @@ def test_a_sum_that_is_stored_overwrites_what_nobody_read():
         "core (y=0, x=3): Recv on 'east' (body[2]) overwrites what input 'v' put into slot 0 of buffer 'v' before it "
         "is read",
     )
+
+
+def test_a_message_that_is_stored_over_another_is_an_error():
+    """Which of both was in vain, the program cannot mean; an input may be room that is free."""
+    star = PLANNED["star"]
+    body = tuple(replace(one, combine=None) if isinstance(one, Recv) and one.combine else one for one in star.body)
+    with pytest.raises(
+        UserError, match=r"core \(y=0, x=0\): Recv on 'x_star2' .* overwrites what Recv on 'x_star' .* Combine it"
+    ) as error:
+        lost_values(replace(star, body=body))
+    assert str(error.value.location).startswith("Recv on 'x_star2'")
+
+
+def test_a_result_that_a_kernel_overwrites_is_a_warning():
+    """A kernel may make more than is used; what a message brings is meant to be."""
+    program = chain(2)
+    start = compute(ALL, (), (slot("w"),), 0, zero)
+    buffers = (*program.buffers, Buffer("w", (4,), F32))
+    found = lost_values(replace(program, body=(start, start, *program.body), buffers=buffers))
+    assert [one.partition(": ")[2] for one in found] == [
+        "Compute 'zero' (body[1]) overwrites what Compute 'zero' (body[0]) put into slot 0 of buffer 'w' before it is "
+        "read"
+    ]
 
 
 def shapes(program):

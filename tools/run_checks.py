@@ -25,6 +25,7 @@ BIN = ROOT / ".venv" / "bin"
 LIT_PASSED = {"PASS", "XFAIL", "FLAKYPASS"}
 _SAMPLE = {"fast": 40, "normal": 10, "full": 1}  # every so manieth of ONNX's tests; which one, the seed says
 _GPU_SAMPLE = {"fast": 160, "normal": 10, "full": 2}  # the same for each architecture of GPUs, on the emulator
+_MESH_SAMPLE = {"fast": 320, "normal": 90, "full": 1}  # of nodes on a mesh, whose simulator runs core by core
 _SLOW = {"fast": "none", "normal": "sample", "full": "all"}  # which of the tests marked slow
 _SLOWEST = 10
 #: Seconds that one test may take; where it takes more, its process prints where it stands, and ends.
@@ -210,6 +211,12 @@ def on_gpu(arch: str, plan: Plan, number: int) -> Count:
     return conformance("--target", f"cuda:{arch}", "--suite", _GPU_SUITES, *plan.sample(step, number * step // 2))
 
 
+def on_mesh(plan: Plan) -> Count:
+    """ONNX's node tests on a simulated mesh; attention, whose programs take longest to plan, in full runs only."""
+    names = () if plan.level == "full" else ("-k", "not attention")
+    return conformance("--target", "mesh:toy8x8", "--suite", "node", *names, *plan.sample(_MESH_SAMPLE[plan.level]))
+
+
 def checks(plan: Plan) -> list[tuple[str, Callable[[], Count]]]:
     """Every check by name, the quick ones first."""
     slow = (f"--slow={_SLOW[plan.level]}", f"--seed={plan.seed}")
@@ -226,6 +233,7 @@ def checks(plan: Plan) -> list[tuple[str, Callable[[], Count]]]:
         ("ONNX tests, v3", lambda: conformance(*sample, "--target", "cpu:x86-64-v3")),
         ("ONNX tests, sm_80", lambda: on_gpu("sm_80", plan, 0)),
         ("ONNX tests, sm_90a", lambda: on_gpu("sm_90a", plan, 1)),
+        ("ONNX tests, mesh", lambda: on_mesh(plan)),
         ("pytest", lambda: pytest(*slow, seconds=_TEST_SECONDS[plan.level])),
     ]
 

@@ -32,7 +32,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "-k", type=names.Choice.parse, default="", help="parts of names: a,b or 'a or b'; 'a and not b'"
     )
-    parser.add_argument("--target", default="cpu", help="cpu, cpu:NAME, cuda:ARCH (emulated) or reference")
+    parser.add_argument(
+        "--target", default="cpu", help="cpu, cpu:NAME, cuda:ARCH (emulated), mesh:NAME (simulated) or reference"
+    )
     parser.add_argument("--sample", type=int, default=1, metavar="N", help="every N-th test only")
     parser.add_argument("--first", type=int, default=0, metavar="I", help="number of the first test, from 0 on")
     parser.add_argument("--operators", action="store_true", help="one test of each operator; --first: which one")

@@ -48,10 +48,10 @@ class Flow:
         """The highest router it touches."""
         return max(self.source, self.destinations[-1])
 
-    @property
-    def hops(self) -> int:
-        """Links from the source to its farthest destination."""
-        return max(self.last - self.source, self.source - self.first)
+    def hops(self, length: int = 0) -> int:
+        """Links from the source to its farthest destination; on a ring of ``length`` cores, the shorter way round."""
+        ways = (abs(self.source - one) for one in (self.destinations if length else (self.first, self.last)))
+        return max(min(way, length - way) if length else way for way in ways)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ class Distance:
     """One communication op: a route.
 
     Attributes:
-        hops: from a source to its farthest receiver, at most.
+        hops: from a source to its farthest receiver, at most; the shorter way round a torus, one through an exchange.
         stages: software stages that a number passes on the longest chain of relays that ends here; 1 without relays.
     """
 
@@ -128,7 +128,7 @@ def check_program(program: Program, machine: Machine) -> Report:
         program.height * program.width,
         field.size(work > 0),
         (int(work.min()), float(work.mean()), int(work.max())),
-        _distances(program, field, steps, classes),
+        _distances(program, machine, field, steps, classes),
         machine.sram_bytes - machine.mesh.code_bytes,
         tuple(memory),
         tuple((buffer.name, buffer_bytes(buffer), buffer.address) for buffer in program.buffers),
@@ -176,11 +176,15 @@ def _work(field: Field, steps: list[Step]) -> np.ndarray:
     return fixed + moving
 
 
-def _distances(program: Program, field: Field, steps: list[Step], classes: Sequence[Lines]) -> tuple[Distance, ...]:
+def _distances(
+    program: Program, machine: Machine, field: Field, steps: list[Step], classes: Sequence[Lines]
+) -> tuple[Distance, ...]:
     hops: dict[str, int] = {}
+    topology = machine.mesh.topology
     for lines in classes:
         for flow in lines.flows:
-            hops[flow.route] = max(hops.get(flow.route, 0), flow.hops)
+            far = flow.hops(lines.length if topology == "torus" else 0) if topology != "exchange" else 1
+            hops[flow.route] = max(hops.get(flow.route, 0), far)
     stages = stages_of(program, field, steps)
     routes = [route for route in program.routes if route.name in hops]
     return tuple(Distance(one.name, one.axis, hops[one.name], stages.get(one.name, 1)) for one in routes)

@@ -66,7 +66,7 @@ def test_every_link_of_a_two_hop_shift_carries_one_flow(n):
         roles = np.zeros(n, int)
         for flow in lines.flows:
             (destination,) = flow.destinations
-            assert flow.hops <= 2
+            assert flow.hops() <= 2
             roles[flow.first : flow.last + 1] += 1
             if destination > flow.source:
                 up[flow.source : destination] += 1

@@ -97,6 +97,17 @@ def test_machines_without_colors():
     assert "no colors on this machine" in str(report)
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+def test_hops_are_those_of_the_topology(n):
+    """Cannon's long link is one hop of a torus; an exchange knows no distance; a multicast goes half way round."""
+    torus, exchange = machine("wormhole"), machine("ipu")
+    for program, line, ring in ((cannon(n), n - 1, 1), (all_gather(n), n - 1, n // 2)):
+        for which, hops in ((WSE, line), (torus, ring), (exchange, 1)):
+            found = fit_program(program, which)[1].distances
+            assert {one.hops for one in found if one.axis == "x"} >= {hops}, (program.name, which.name)
+            assert max(one.hops for one in found) == hops, (program.name, which.name)
+
+
 def test_a_program_for_more_cores_than_there_are():
     with pytest.raises(UserError, match=r"for 9 x 9 cores \(rows x columns\), and machine 'toy8x8' has 8 x 8"):
         check_program(mesh_gemm(9), machine("toy8x8"))

@@ -33,6 +33,13 @@ class Field:
                 f"Program '{program.name}' is for a mesh of {self.height} x {self.width} cores, which has none. "
                 "Each side must be at least 1."
             )
+        empty = [buffer for buffer in program.buffers if buffer.slots < 1 or 0 in buffer.shape]
+        if empty:
+            raise UserError(
+                f"Buffer '{empty[0].name}' of program '{program.name}' holds nothing: {empty[0].slots} slots of tiles "
+                f"{list(empty[0].shape)}. A core can send and compute only what has elements: leave out the buffer and "
+                "what uses it."
+            )
         self._ring = {length: ring_positions(length) for length in (self.height, self.width)}
         self._place = {length: np.argsort(ring) for length, ring in self._ring.items()}
         self._known: dict[tuple[int, str], tuple[Any, tuple[int, ...], np.ndarray, int]] = {}

@@ -69,6 +69,18 @@ void Engine::compute(const Instruction &instruction) {
   }
 }
 
+/// The row that is later than all others everywhere, if there is one.
+static const Row *decisive(const std::vector<const Row *> &rows) {
+  const Row *last = *std::max_element(
+      rows.begin(), rows.end(),
+      [](const Row *a, const Row *b) { return a->base.time < b->base.time; });
+  bool behind = last->whole() && rows.size() > 1 && last != rows.front() &&
+                std::all_of(rows.begin(), rows.end(), [&](const Row *row) {
+                  return row == last || last->behind(*row);
+                });
+  return behind ? last : nullptr;
+}
+
 void Engine::wait(const Instruction &instruction) {
   retry(true);
   checkPosted(instruction.tokens);
@@ -82,6 +94,10 @@ void Engine::wait(const Instruction &instruction) {
         in.push_back(&tokens[token][y]);
     if (in.size() == 1 && !(always && ticks))
       continue;
+    if (const Row *last = decisive(in)) {
+      now[y] = last->shifted({ticks, 0, ticks, 0});
+      continue;
+    }
     rows_.apply({OpWait, uint64_t(ticks), always}, in, {&now[y]},
                 [&](const Cell *const *rows, Cell *const *out) {
                   for (size_t x = 0; x < rows_.width; ++x) {
@@ -116,6 +132,16 @@ void Engine::prune(Clocks &clocks, Clocks *with) {
   for (int64_t y = 0; y < config.height && !clocks.empty(); ++y) {
     if (clocks[y].none())
       continue;
+    if (now[y].whole() && now[y].behind(clocks[y])) {
+      clocks[y] = Row();
+      if (with)
+        (*with)[y] = Row();
+      continue;
+    }
+    if (clocks[y].behind(now[y])) {
+      busy = true;
+      continue;
+    }
     Row unused, &other = with ? (*with)[y] : unused;
     rows_.apply({OpPrune}, {&now[y], &clocks[y], with ? &other : &none},
                 {&clocks[y], &other},

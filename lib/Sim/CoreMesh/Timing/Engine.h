@@ -132,6 +132,8 @@ private:
   void passRow(std::vector<Relayed> &group, size_t index, int64_t y,
                std::vector<std::vector<char>> &state);
   void deliver(Event &event, const Clocks &start);
+  const Mask *happening(const Row &row);
+  Row masked(const Row &row, const Mask *mask);
   Row arrivals(const Event &event, const Clocks &start, int64_t y);
 
   Row &at(Clocks &clocks, int64_t y) {
@@ -153,6 +155,8 @@ private:
   std::vector<std::deque<Event>> queues;
   std::deque<Posted> posted;
   Ints loops;
+  /// Of shapes, which are kept alive, the cores that have a clock.
+  std::unordered_map<const Shape *, std::pair<Row, const Mask *>> masksOf;
 };
 
 /// When each flow of a line is done, whose `ticks` of work start at `starts`

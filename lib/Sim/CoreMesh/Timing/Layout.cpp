@@ -55,16 +55,23 @@ Layout::Layout(const Config &config, const Program &program)
 }
 
 const Mask *Layout::intern(std::vector<char> on) {
-  auto &kept = pool[std::string(on.begin(), on.end())];
-  if (!kept) {
-    kept = std::make_unique<Mask>();
-    kept->count = std::count(on.begin(), on.end(), 1);
-    kept->on = std::move(on);
-  }
-  return kept.get();
+  auto found = pool.find({on.data(), on.size()});
+  if (found != pool.end())
+    return found->second.get();
+  auto kept = std::make_unique<Mask>();
+  kept->count = std::count(on.begin(), on.end(), 1);
+  kept->on = std::move(on);
+  const Mask *mask = kept.get();
+  pool.emplace(std::string_view(mask->on.data(), mask->on.size()),
+               std::move(kept));
+  return mask;
 }
 
 const Mask *Layout::both(const Mask *a, const Mask *b) {
+  if (a == b || a->all() || !b->count)
+    return b;
+  if (b->all() || !a->count)
+    return a;
   const Mask *&known = joint[{a, b}];
   if (!known) {
     std::vector<char> on(a->on);
@@ -76,6 +83,10 @@ const Mask *Layout::both(const Mask *a, const Mask *b) {
 }
 
 const Mask *Layout::either(const Mask *a, const Mask *b) {
+  if (a == b || a->all() || !b->count)
+    return a;
+  if (b->all() || !a->count)
+    return b;
   const Mask *&known = joined[{a, b}];
   if (!known) {
     std::vector<char> on(a->on);
@@ -124,8 +135,12 @@ const Masks &Layout::masks(const Instruction &instruction, const Ints &loops) {
   Ints used = loopsOf(instruction.cores.depth(), loops);
   auto [found, added] = masksMemory.try_emplace({instruction.set, used});
   if (added) {
+    // Without an expression of the row all rows are alike.
+    bool alike = !instruction.cores.uses(0);
     for (int64_t y = 0; y < config.height; ++y)
-      found->second.push_back(maskOf(instruction.cores, y, used));
+      found->second.push_back(alike && y > 0
+                                  ? found->second[0]
+                                  : maskOf(instruction.cores, y, used));
     checkDead(instruction, found->second);
   }
   return found->second;
@@ -152,7 +167,12 @@ const std::vector<const Ints *> &Layout::sources(int number,
   const Ints &places = route.ring ? ringX : plainX;
   const Ints &back = route.ring ? (route.alongX ? placeX : placeY)
                                 : (route.alongX ? plainX : plainY);
+  bool alike = !route.source.uses(route.alongX ? 1 : 0);
   for (int64_t y = 0; y < config.height; ++y) {
+    if (alike && y > 0) {
+      found->second.push_back(found->second[0]);
+      continue;
+    }
     int64_t fixed = route.ring ? ringY[y] : y;
     if (int64_t value; route.source.one(fixed, used, value)) {
       bool inside = value >= 0 && value < (int64_t)back.size();

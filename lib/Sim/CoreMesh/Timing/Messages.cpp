@@ -71,6 +71,20 @@ void Engine::send(const Instruction &instruction) {
   retry(false);
 }
 
+/// The clocks of those cores.
+Row Engine::masked(const Row &row, const Mask *mask) {
+  if (row.none() || mask->all())
+    return row;
+  Row kept;
+  rows_.apply({OpMask, word(mask)}, {&row}, {&kept},
+              [&](const Cell *const *in, Cell *const *out) {
+                for (size_t x = 0; x < rows_.width; ++x)
+                  if (mask->on[x])
+                    out[0][x] = in[0][x];
+              });
+  return kept;
+}
+
 /// When the first wavelets arrive in a row, of messages that start so.
 Row Engine::arrivals(const Event &event, const Clocks &start, int64_t y) {
   const Line *line = event.paths->lines[y];
@@ -85,6 +99,8 @@ Row Engine::arrivals(const Event &event, const Clocks &start, int64_t y) {
     return rows_.make(cells, Cell());
   }
   const Row &from = start[event.paths->alongX ? y : event.paths->from[y]];
+  if (!event.paths->alongX && line->even >= 0)
+    return masked(from, line->valid).shifted({line->even, 0, 0, line->even});
   rows_.apply({OpArrive, word(line)}, {&from}, {&arrived},
               [&](const Cell *const *in, Cell *const *out) {
                 for (size_t x = 0; x < rows_.width; ++x)
@@ -197,16 +213,27 @@ bool Engine::recv(const Posted &one) {
     Row &free = at(recvFree[instruction.incoming], y);
     Row &token = at(tokens[instruction.token], y);
     Row &from = at(entering.from, y), &until = at(entering.until, y);
-    Row none;
+    Row none, unused;
     int buffer = instruction.combines;
-    Row &before = buffer < 0 ? none : at(combined[buffer], y);
+    Row &before = buffer < 0 ? unused : at(combined[buffer], y);
     int64_t ahead = config.waiting * config.wavelet;
-    std::vector<const Row *> rows = {&one.now[y], &free,  &token,
-                                     &from,       &until, &before};
-    for (const Part &part : parts) {
-      rows.push_back(&part.taken[y]);
-      rows.push_back(&part.takenLast[y]);
-    }
+    // Of what is over before all messages arrive nothing is left.
+    auto over = [&](const Row &row) {
+      return std::all_of(parts.begin(), parts.end(), [&](const Part &part) {
+        return part.taken[y].none() || part.taken[y].behind(row);
+      });
+    };
+    bool all = mask->all();
+    bool idle = all && over(until);
+    std::vector<const Row *> rows = {over(one.now[y]) ? &none : &one.now[y],
+                                     all && over(free) ? &none : &free,
+                                     all && over(token) ? &none : &token,
+                                     idle ? &none : &from,
+                                     idle ? &none : &until,
+                                     &before};
+    for (const Part &part : parts)
+      if (!part.taken[y].none())
+        rows.insert(rows.end(), {&part.taken[y], &part.takenLast[y]});
     rows_.apply({OpRecv, word(mask), uint64_t(ticks), buffer >= 0}, rows,
                 {&begins[y], &free, &token, &from, &until, &before},
                 [&](const Cell *const *in, Cell *const *out) {
@@ -258,6 +285,18 @@ bool Engine::collect(const Posted &one, bool all, std::vector<Part> &parts) {
   return !all || !open();
 }
 
+/// The cores of a row that have a clock.
+const Mask *Engine::happening(const Row &row) {
+  auto [found, added] = masksOf.try_emplace(row.shape.get());
+  if (added) {
+    std::vector<char> on(config.width, 0);
+    for (int64_t x = 0; x < config.width; ++x)
+      on[x] = happens(row[x]);
+    found->second = {row, layout_.intern(std::move(on))};
+  }
+  return found->second.second;
+}
+
 bool Engine::takeFrom(const Posted &one, Event &event, Masks &wanted,
                       Part &part) {
   bool any = false;
@@ -277,6 +316,16 @@ bool Engine::takeFrom(const Posted &one, Event &event, Masks &wanted,
     // The sender starts once it has heard that its receiver is ready.
     const Line *line = event.paths->lines[y];
     Row missing, rest, restLast;
+    if (!meet && !theirs && mask->all() && event.first[y].whole()) {
+      part.taken[y] = event.first[y];
+      part.takenLast[y] = last;
+      part.rest[y] = Row();
+      if (!part.restLast.empty())
+        part.restLast[y] = Row();
+      wanted[y] = nobody;
+      any = true;
+      continue;
+    }
     rows_.apply(
         {OpTake, word(mask), word(theirs), word(ours), meet ? word(line) : 0},
         {&event.first[y], &last, meet ? &one.now[y] : &none, &free},
@@ -306,10 +355,7 @@ bool Engine::takeFrom(const Posted &one, Event &event, Masks &wanted,
       wanted[y] = nobody;
       continue;
     }
-    std::vector<char> still(config.width, 0);
-    for (int64_t x = 0; x < config.width; ++x)
-      still[x] = happens(missing[x]);
-    wanted[y] = layout_.intern(std::move(still));
+    wanted[y] = happening(missing);
   }
   return any;
 }

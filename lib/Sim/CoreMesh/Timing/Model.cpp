@@ -20,6 +20,14 @@ int CoreSet::depth() const {
   return depth;
 }
 
+bool CoreSet::uses(int dim) const {
+  for (const auto *list : {&atLeastZero, &zero})
+    for (const Expression &expression : *list)
+      if (expression.uses(dim))
+        return true;
+  return false;
+}
+
 Config twmesh::timing::readConfig(const int64_t *&words) {
   Config config;
   config.height = *words++;

@@ -48,6 +48,8 @@ struct CoreSet {
   bool ring;
   std::vector<Expression> atLeastZero, zero;
   int depth() const;
+  /// Whether any of these depends on a dimension.
+  bool uses(int dim) const;
 };
 
 struct Route {

@@ -32,6 +32,7 @@ enum RowOp : uint64_t {
   OpLater,
   OpWait,
   OpPrune,
+  OpMask,
 };
 
 inline uint64_t word(const void *pointer) {

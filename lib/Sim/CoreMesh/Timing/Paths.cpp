@@ -74,12 +74,24 @@ void Layout::addLine(Paths &paths, const Route &route, int64_t y,
   auto &kept = lineMemory[{route.alongX, word(sending), word(takers), where,
                            dead.empty() ? -1 : y}];
   if (!kept) {
-    kept =
-        std::make_unique<Line>(makeLine(route, y, senders, takers, *sources));
+    bool alike = !route.alongX && dead.empty();
+    kept = std::make_unique<Line>(
+        alike ? alikeLine(y, from, both(sending, takers))
+              : makeLine(route, y, senders, takers, *sources));
     if (!route.alongX)
       kept->source.clear();
   }
   paths.lines.push_back(kept.get());
+}
+
+/// Paths along y that all come from one row, none around a broken link.
+Line Layout::alikeLine(int64_t y, int64_t from, const Mask *valid) {
+  int64_t hops = config.topology == Topology::Exchange
+                     ? 0
+                     : std::abs(turn(false, from, y));
+  int64_t ticks = config.message + hops * config.hop;
+  return {
+      valid, {}, Ints(config.width, hops), Ints(config.width, ticks), ticks};
 }
 
 Line Layout::makeLine(const Route &route, int64_t y, const Masks &senders,
@@ -89,6 +101,7 @@ Line Layout::makeLine(const Route &route, int64_t y, const Masks &senders,
   line.hops.assign(config.width, 0);
   line.ticks.assign(config.width, 0);
   std::vector<char> valid(config.width, 0);
+  bool different = false;
   for (int64_t x = 0; x < config.width; ++x) {
     int64_t source = sources[x];
     if (source < 0 || !takers->on[x])
@@ -105,7 +118,11 @@ Line Layout::makeLine(const Route &route, int64_t y, const Masks &senders,
     line.source[x] = source;
     line.hops[x] = turned;
     line.ticks[x] = config.message + turned * config.hop;
+    different |= line.even >= 0 && line.even != line.ticks[x];
+    line.even = line.ticks[x];
   }
+  if (different)
+    line.even = -1;
   line.valid = intern(std::move(valid));
   return line;
 }
@@ -157,13 +174,16 @@ void Layout::addFlows(Paths &paths) {
       alike &= valid->count == 0 || (valid->all() && paths.from[y] >= 0);
     }
     for (int64_t x = 0; x < config.width; ++x) {
+      if (x > 0 && alike) {
+        paths.flows.push_back(paths.flows[0]);
+        continue;
+      }
       Ints column(config.height, -1);
-      for (int64_t y = 0; y < config.height && (x == 0 || !alike); ++y)
+      for (int64_t y = 0; y < config.height; ++y)
         if (paths.lines[y]->valid->on[x])
           column[y] =
               paths.from[y] >= 0 ? paths.from[y] : paths.lines[y]->source[x];
-      paths.flows.push_back(x == 0 || !alike ? flowsOf(false, column)
-                                             : paths.flows[0]);
+      paths.flows.push_back(flowsOf(false, column));
     }
   }
   for (const Flows *flows : paths.flows)

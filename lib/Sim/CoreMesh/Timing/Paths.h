@@ -18,6 +18,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
@@ -49,6 +50,8 @@ struct Line {
   /// in one other row, that is left to `Paths::from`.
   Ints source;
   Ints hops, ticks;
+  /// What all paths take that end here; -1: they differ.
+  int64_t even = -1;
 };
 
 /// The paths of all messages that one execution of an instruction starts.
@@ -97,6 +100,7 @@ private:
   void checkDead(const Instruction &instruction, const Masks &masks);
   void addLine(Paths &paths, const Route &route, int64_t y,
                const Masks &senders, const Mask *takers);
+  Line alikeLine(int64_t y, int64_t from, const Mask *valid);
   Line makeLine(const Route &route, int64_t y, const Masks &senders,
                 const Mask *takers, const Ints &sources);
   int64_t oneSource(const Ints *sources);
@@ -114,7 +118,8 @@ private:
   std::map<int64_t, std::unique_ptr<Ints>> constants;
   /// Positions of places, and places of positions, on the folded ring.
   Ints plainX, plainY, ringX, ringY, placeX, placeY;
-  std::unordered_map<std::string, std::unique_ptr<Mask>> pool;
+  /// By their cores, which stand in the mask itself.
+  std::unordered_map<std::string_view, std::unique_ptr<Mask>> pool;
   std::map<std::pair<const Mask *, const Mask *>, const Mask *> joint, joined;
   std::map<const Ints *, const Mask *> maskMemory;
   std::map<std::pair<int, Ints>, Masks> masksMemory;

@@ -312,9 +312,18 @@ void Engine::passRow(std::vector<Relayed> &group, size_t index, int64_t y,
   Row &inFrom = at(entering.from, y), &inUntil = at(entering.until, y);
   Row &outFrom = at(leaving.from, y), &outUntil = at(leaving.until, y);
   Row missing;
+  // Of what is over before all messages arrive nothing is left.
+  static const Row none;
+  const Row &now = one.posted->now[y];
+  bool all = mask->all() && arrived.whole();
+  auto left = [&](const Row &row, const Row &until) {
+    return all && arrived.behind(until) ? &none : &row;
+  };
   rows_.apply({OpPass, word(mask), uint64_t(ticks)},
-              {&one.posted->now[y], &receiver, &sender, &token, &inFrom,
-               &inUntil, &outFrom, &outUntil, &arrived, &one.takenLast[y]},
+              {left(now, now), left(receiver, receiver), left(sender, sender),
+               left(token, token), left(inFrom, inUntil),
+               left(inUntil, inUntil), left(outFrom, outUntil),
+               left(outUntil, outUntil), &arrived, &one.takenLast[y]},
               {&one.start[y], &receiver, &sender, &token, &inFrom, &inUntil,
                &outFrom, &outUntil, &missing},
               [&](const Cell *const *in, Cell *const *out) {

@@ -9,6 +9,7 @@
 #include "lib/Sim/CoreMesh/Timing/Rows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 using namespace twmesh::timing;
@@ -65,30 +66,35 @@ Row Rows::make(const std::vector<Cell> &cells, const Cell &base) {
   if (!latest)
     return {};
   Cell origin = *latest;
-  auto *shape = new Shape;
-  shape->owner = this;
-  shape->cells.resize(width);
-  // Four chains side by side.
-  uint64_t parts[4] = {1, 2, 3, 4};
+  Shape made;
+  made.owner = this;
+  made.whole = true;
+  made.cells.swap(spare);
+  made.cells.resize(width);
   for (size_t x = 0; x < width; ++x) {
-    Cell cell = happens(cells[x]) ? cells[x] - origin : nothing();
-    shape->cells[x] = cell;
-    parts[0] = mix(parts[0], cell.time);
-    parts[1] = mix(parts[1], cell.compute);
-    parts[2] = mix(parts[2], cell.overhead);
-    parts[3] = mix(parts[3], cell.moving);
+    bool here = happens(cells[x]);
+    Cell cell = here ? cells[x] - origin : nothing();
+    made.whole &= here;
+    made.earliest = std::min(made.earliest, here ? cell.time : 0);
+    made.cells[x] = cell;
+    made.hash = made.hash * 0x9E3779B97F4A7C15u + cell.time +
+                cell.compute * 0xC2B2AE3D27D4EB4Fu +
+                cell.overhead * 0x165667B19E3779F9u +
+                cell.moving * 0x27D4EB2F165667C5u;
   }
-  uint64_t hash = mix(mix(parts[0], parts[1]), mix(parts[2], parts[3]));
-  shape->hash = hash;
+  made.hash = mix(0, made.hash);
   if (share) {
-    auto [first, last] = shapes.equal_range(hash);
+    auto [first, last] = shapes.equal_range(made.hash);
     for (auto it = first; it != last; ++it)
-      if (it->second->cells == shape->cells) {
-        delete shape;
+      if (std::memcmp(it->second->cells.data(), made.cells.data(),
+                      width * sizeof(Cell)) == 0) {
+        spare.swap(made.cells);
         return {ShapeRef(it->second), base + origin};
       }
-    shapes.emplace(hash, shape);
   }
+  auto *shape = new Shape(std::move(made));
+  if (share)
+    shapes.emplace(shape->hash, shape);
   return {ShapeRef(shape), base + origin};
 }
 
@@ -104,16 +110,19 @@ const std::vector<Row> *Rows::find(WordList what, RowList in,
   check = nullptr;
   if (!share)
     return nullptr;
-  key.words.assign(what.begin(), what.end());
+  key.words.resize(what.size() + 5 * in.size());
+  uint64_t *end = std::copy(what.begin(), what.end(), key.words.data());
   for (const Row *row : in) {
-    key.words.push_back(reinterpret_cast<uintptr_t>(row->shape.get()));
+    *end++ = reinterpret_cast<uintptr_t>(row->shape.get());
     if (row->none())
       continue;
     Cell apart = row->base - base;
-    for (int64_t word :
-         {apart.time, apart.compute, apart.overhead, apart.moving})
-      key.words.push_back(word);
+    *end++ = apart.time;
+    *end++ = apart.compute;
+    *end++ = apart.overhead;
+    *end++ = apart.moving;
   }
+  key.words.resize(end - key.words.data());
   // Rows beside each other mostly do the same.
   const Entry *&last = lastOf[*what.begin()];
   if (!last || last->first.words != key.words) {

@@ -76,6 +76,9 @@ class Rows;
 struct Shape {
   std::vector<Cell> cells;
   uint64_t hash = 0;
+  /// Of the cells that happen, the earliest; and whether all do.
+  int64_t earliest = 0;
+  bool whole = false;
   int64_t users = 0;
   Rows *owner = nullptr;
 };
@@ -109,6 +112,15 @@ struct Row {
   Cell base;
 
   bool none() const { return !shape; }
+  /// Whether all cores have a clock.
+  bool whole() const { return shape && shape.get()->whole; }
+  /// Whether each clock of this is later than all of another. Such another
+  /// does not change the later of both, and is then left out: rows that differ
+  /// in nothing else are alike.
+  bool behind(const Row &other) const {
+    return other.none() ||
+           (shape && base.time + shape.get()->earliest > other.base.time);
+  }
   Cell operator[](size_t x) const;
   /// The same, later by as much.
   Row shifted(const Cell &by) const {
@@ -195,7 +207,7 @@ private:
   Key key;
   const std::vector<Row> *check = nullptr;
   std::vector<std::vector<Cell>> buffers;
-  std::vector<Cell> blank;
+  std::vector<Cell> blank, spare;
   std::vector<const Cell *> inputs;
   std::vector<Cell *> outputs;
   std::vector<Row> held;

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.expressions import Const, Dim, Expr
+from tilewright.sim.coremesh.expressions import Binary, Dim, Expr
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import (
     Compute,
@@ -170,11 +170,19 @@ class Writer:
 
 def expression(expr: Expr) -> list[int]:
     """The words of an expression, operations before their operands."""
-    if isinstance(expr, Const):
-        return [0, expr.value]
-    if isinstance(expr, Dim):
-        return [1, expr.index]
-    return [_EXPRESSIONS[expr.op], *expression(expr.left), *expression(expr.right)]
+    words: list[int] = []
+    left = [expr]
+    while left:
+        one = left.pop()
+        if isinstance(one, Binary):
+            words.append(_EXPRESSIONS[one.op])
+            left.append(one.right)
+            left.append(one.left)
+        elif isinstance(one, Dim):
+            words += (1, one.index)
+        else:
+            words += (0, one.value)
+    return words
 
 
 def cores(which: Cores) -> list[int]:

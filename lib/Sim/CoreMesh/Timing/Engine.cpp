@@ -30,6 +30,14 @@ void Engine::run() {
 void Engine::runBody(const std::vector<int> &body) {
   for (int number : body) {
     const Instruction &instruction = program.instructions[number];
+    if (++executed > config.most)
+      throw std::runtime_error(
+          "it takes more than the limit of " + std::to_string(config.most) +
+          " instructions, those of loops counted in each turn; it stands at "
+          "instruction " +
+          std::to_string(number) + turns() +
+          ": raise `limit` if it should take that long, let loops repeat "
+          "(`period`), or time a smaller grid");
     switch (instruction.op) {
     case Op::Compute:
       compute(instruction);
@@ -49,6 +57,14 @@ void Engine::runBody(const std::vector<int> &body) {
       break;
     }
   }
+}
+
+/// The turns of the loops around, for messages.
+std::string Engine::turns() const {
+  std::string text;
+  for (int64_t turn : loops)
+    text += (text.empty() ? ", in turn " : " / ") + std::to_string(turn);
+  return text;
 }
 
 void Engine::compute(const Instruction &instruction) {

@@ -81,6 +81,7 @@ public:
   Layout &layout() { return layout_; }
   const Rows &rows() const { return rows_; }
   bool extrapolated = false;
+  int64_t executed = 0;
 
 private:
   /// What of a posted receive an event serves.
@@ -97,6 +98,7 @@ private:
 
   void runBody(const std::vector<int> &body);
   void runLoop(const Instruction &loop);
+  std::string turns() const;
   bool depends(const std::vector<int> &body, int dim) const;
   Snapshot snapshot();
   bool repeats(const Snapshot &before, const Snapshot &after,

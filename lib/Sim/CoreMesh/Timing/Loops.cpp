@@ -20,6 +20,7 @@
 #include "lib/Sim/CoreMesh/Timing/Ops.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 using namespace twmesh::timing;
 
@@ -141,6 +142,9 @@ bool Engine::repeats(const Snapshot &before, const Snapshot &after,
 }
 
 void Engine::leap(const Snapshot &before, const Cell &shift, int64_t times) {
+  if (shift.time > 0 && times > -never / 2 / shift.time)
+    throw std::runtime_error("a loop of the program takes more than 2^60 "
+                             "ticks: let it turn less often");
   Cell by = {shift.time * times, shift.compute * times, shift.overhead * times,
              shift.moving * times};
   visit([&](Row &row) { row = row.shifted(by); });

@@ -41,6 +41,7 @@ Config twmesh::timing::readConfig(const int64_t *&words) {
   config.entries = *words++;
   config.share = *words++;
   config.period = *words++;
+  config.most = *words++;
   config.detour = *words++;
   for (int64_t left = *words++; left > 0; --left, words += 2)
     config.deadCores.push_back({words[0], words[1]});

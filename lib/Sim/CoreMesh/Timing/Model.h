@@ -36,6 +36,8 @@ struct Config {
   int64_t entries;
   /// Alike rows are computed once; loops that repeat are left early.
   bool share, period;
+  /// Executions of instructions after which it is an error.
+  int64_t most;
   /// Hops around a broken link; -1: there is no way around.
   int64_t detour;
   /// (y, x), and (y, x, direction).

@@ -13,10 +13,11 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh import library
+from tilewright.sim.coremesh.checks.soundness import check_soundness
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
 from tilewright.sim.coremesh.timing.result import Split, Timing
-from tilewright.sim.coremesh.timing.words import Writer
+from tilewright.sim.coremesh.timing.words import LIMIT, Writer
 
 #: How far sender and receiver must agree. ``dataflow``: data flow as far as the fabric holds them; ``rendezvous``: a
 #: message starts once its receiver has said that it is ready; ``lockstep``: at each wait, all cores wait for the last.
@@ -48,6 +49,8 @@ def time_program(
     period: bool = True,
     share: bool = True,
     loads: bool = True,
+    limit: int = LIMIT,
+    check: bool = False,
 ) -> Timing:
     """Return the time of a program: an exact max-plus recurrence over the clocks of all cores and their engines.
 
@@ -62,12 +65,18 @@ def time_program(
             same to the cycle, and says so.
         share: compute rows of cores that are in the same state once; the result is the same.
         loads: count the bytes on each link.
+        limit: instructions after which the timing is given up; those of loops count in each turn that is simulated.
+        check: first refuse what the functional tier would refuse: races, reads of what nobody wrote, messages without
+            sender or receiver, deadlocks. Takes longer than the timing of a layer; `fit_program` has done the same.
 
     Raises:
-        UserError: the program cannot be timed: it names a route, buffer or core, or does not get past a wait.
+        UserError: the program cannot be timed: it names a route, buffer or core, does not get past a wait, or takes
+            more than ``limit`` instructions; or a check fails.
     """
+    if check:
+        check_soundness(program, machine)
     writer = Writer(program, machine)
-    words = writer.write(sync, fabric_entries, share, period)
+    words = writer.write(sync, fabric_entries, share, period, limit)
     ends = np.zeros((program.height, program.width), dtype=np.int64)
     counts = np.zeros((4, program.height, program.width) if loads else (0, 0, 0), dtype=np.int64)
     result = _Result()

@@ -33,6 +33,8 @@ _TOPOLOGIES = {"mesh": 0, "torus": 1, "exchange": 2}
 #: Synchronisations, by the number that libtwmesh has for them.
 SYNCS = {"dataflow": 0, "rendezvous": 1, "lockstep": 2}
 _DIRECTIONS = {"east": (0, 1), "west": (0, -1), "south": (1, 0), "north": (-1, 0)}
+#: Instructions after which a timing is given up, unless told otherwise; those of loops count in each turn.
+LIMIT = 10_000_000
 #: Ticks of a cycle where costs are no whole cycles.
 FINE = 1000
 
@@ -54,7 +56,7 @@ class Writer:
         self._buffers = {buffer.name: buffer for buffer in program.buffers}
         self._tokens: dict[str, int] = {}
 
-    def write(self, sync: str, entries: int | None, share: bool, period: bool) -> np.ndarray:
+    def write(self, sync: str, entries: int | None, share: bool, period: bool, limit: int = LIMIT) -> np.ndarray:
         """All words.
 
         Args:
@@ -62,20 +64,23 @@ class Writer:
             entries: wavelets that the fabric holds per hop; None: any number.
             share: compute rows that are alike once.
             period: leave loops early that repeat.
+            limit: instructions after which it is an error.
 
         Raises:
             UserError: something in the program has no meaning.
         """
         body = self._body(self.program.body)
-        config = self._config(sync, entries, share, period)
+        config = self._config(sync, entries, share, period, limit)
         counts = [len(self._tokens), len(self._buffers)]
         return np.array([*config, *self._route_words(), *counts, *body], dtype=np.int64)
 
-    def _config(self, sync: str, entries: int | None, share: bool, period: bool) -> list[int]:
+    def _config(self, sync: str, entries: int | None, share: bool, period: bool, limit: int) -> list[int]:
         if sync not in SYNCS:
             raise UserError(f"there is no synchronisation '{sync}': use one of {', '.join(SYNCS)}")
         if entries is not None and entries < 0:
             raise UserError(f"fabric_entries is {entries}: give the wavelets that the fabric holds per hop, or None")
+        if not 1 <= limit < 2**63:
+            raise UserError(f"limit is {limit} instructions: give 1 or more")
         program, mesh = self.program, self.machine.mesh
         if program.height > mesh.height or program.width > mesh.width:
             raise UserError(
@@ -97,6 +102,7 @@ class Writer:
             -1 if entries is None else entries,
             int(share),
             int(period),
+            limit,
             2 if mesh.routing == "packets" else -1,
             len(dead),
             *(number for core in dead for number in core),

@@ -8,12 +8,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from timed_programs import (
+    K,
+    P,
     V,
     X,
     chain,
     is_,
     k_tree,
     k_tree_routes,
+    minus,
+    plus,
     program,
     ring_allreduce,
     shifts,
@@ -22,9 +26,10 @@ from timed_programs import (
     two_phase,
 )
 
+from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.expressions import Const
 from tilewright.sim.coremesh.machine import machine
-from tilewright.sim.coremesh.program import Compute, Cost, Program, Recv, Route, Send, Wait
+from tilewright.sim.coremesh.program import Compute, Cores, Cost, Loop, Program, Recv, Route, Send, Wait
 from tilewright.sim.coremesh.timing import time_program
 
 IDEAL = machine("wse2")
@@ -191,3 +196,43 @@ def test_a_whole_machine(period: bool) -> None:
     timing = time_program(shifts(720, 720, 18, 216), IDEAL, period=period, loads=False)
     assert timing.cycles == 720 * 216
     assert timing.extrapolated == period
+
+
+@pytest.mark.parametrize("count", [10**6, 2**62])
+def test_loops_without_end(count: int) -> None:
+    """Turns that differ are not run for ever: the limit names where it stands; alike ones are left early."""
+    hot = Compute(Cores(zero=(plus(K, -7),)), "k", (), (), Cost(macs=5), lambda: ())
+    differ = program(2, 3, 1, [], [Loop(count, (hot,))])
+    with pytest.raises(UserError, match=r"more than the limit of 1000 instructions.*instruction 1, in turn 999.*raise"):
+        time_program(differ, IDEAL, limit=1000)
+    alike = program(2, 3, 1, [], [Loop(count, (Compute(Cores(), "k", (), (), Cost(macs=5), lambda: ()),))])
+    if count > 2**60:
+        with pytest.raises(UserError, match="more than 2.60 ticks"):
+            time_program(alike, IDEAL, limit=1000)
+    else:
+        assert time_program(alike, IDEAL, limit=1000).cycles == 5 * count
+    with pytest.raises(UserError, match="give 1 or more"):
+        time_program(alike, IDEAL, limit=0)
+
+
+def test_what_the_functional_tier_refuses() -> None:
+    """Sent and never received; read while on its way; asked for, the checks see both."""
+    route = Route("r", "x", plus(P, -1))
+    fill = Compute(Cores(), "k", (), (V,), Cost(), lambda: (np.float32(0),))
+    send = Send(is_(X, 0), "r", V, "sent")
+    lost = program(1, 2, 4, [route], [fill, send, Wait(("sent",))])
+    early = program(1, 2, 4, [route], [fill, send, Recv(is_(X, 1), "r", V, "got"), fill, Wait(("sent", "got"))])
+    for broken, why in ((lost, "receive"), (early, "'v'")):
+        time_program(broken, IDEAL)
+        with pytest.raises(UserError, match=why):
+            time_program(broken, IDEAL, check=True)
+
+
+def test_a_cycle_of_waits() -> None:
+    """Each core waits for the other before it sends: an error, with and without checks."""
+    routes = [Route("r", "x", minus(1, P))]
+    recv = Recv(Cores(), "r", V, "got")
+    stuck = program(1, 2, 4, routes, [recv, Wait(("got",)), Send(Cores(), "r", V, "sent"), Wait(("sent",))])
+    for check in (False, True):
+        with pytest.raises(UserError):
+            time_program(stuck, IDEAL, check=check)

@@ -25,6 +25,8 @@ from tilewright.plan.mesh.writer import Axis, Writer, cores, slot
 from tilewright.sim.coremesh.program import Order
 from tilewright.sim.coremesh.ring import ring_positions
 
+#: Pieces that hop side by side at most: a round costs a switch of tasks, however many they are.
+TOGETHER = 64
 #: Positions by order and axis: terms, or arrays of integers.
 Positions = dict[Order, dict[str, Any]]
 
@@ -195,9 +197,11 @@ def travel(writer: Writer, step: Step, start: str, shape: tuple[int, ...], dtype
         for buffer in buffers:
             writer.compute(ALL, Store(), (slot(start, at),), (slot(buffer, at),))
     with writer.loop(max(ahead, back)) as turn:
-        with _each(writer, step.held) as at:
-            tokens = [token for way, one in zip(ways, buffers, strict=True) for token in way.hop(one, turn, at)]
-            writer.wait(tokens, "round")
+        for count, first, together in _batches(step.held):
+            with _each(writer, count) as batch:
+                pieces = [batch * together + first + one for one in range(together)]
+                hops = product(pieces, zip(ways, buffers, strict=True))
+                writer.wait([token for at, (way, one) in hops for token in way.hop(one, turn, at)], "round")
         for way, one in zip(ways, buffers, strict=True):
             _keep(writer, step, (one, (turn + 1) % 2 * step.held), end, (turn + 1) * way.sign)
     return end
@@ -248,6 +252,13 @@ def _keep(writer: Writer, step: Step, source: tuple[str, Term], end: str, distan
             for more, where in ways:
                 who = cores(*conditions, *more, equal(place - distance, where))
                 writer.compute(who, Store(), (slot(buffer, first + found),), (slot(end, number),))
+
+
+def _batches(pieces: int) -> list[tuple[int, int, int]]:
+    """Pieces that hop side by side, waited for once: how many batches, the first piece, and pieces in each."""
+    whole, rest = divmod(pieces, TOGETHER)
+    batches = [(whole, 0, TOGETHER), (1, whole * TOGETHER, rest)]
+    return [batch for batch in batches if batch[0] and batch[2]]
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
 from tilewright.sim.coremesh.functional import run
 from tilewright.sim.coremesh.machine import machine
+from tilewright.sim.coremesh.timing import time_program
 
 GRIDS = [(1, 1), (1, 4), (3, 3), (6, 4), (4, 7)]
 
@@ -25,6 +26,28 @@ def test_values_stay(from_grid: tuple[int, int], to_grid: tuple[int, int], size:
     """Also where cores of either grid hold padding alone."""
     x = np.random.default_rng(0).integers(-99, 99, size).astype(np.int32)
     np.testing.assert_array_equal(run(reshape_grid(Reshape(*size, from_grid, to_grid, np.int32)), {"x": x})["x"], x)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize(
+    ("from_grid", "to_grid"), [((5, 5), (3, 3)), ((6, 4), (3, 4)), ((7, 1), (2, 1)), ((4, 4), (1, 3))]
+)
+def test_operands_of_a_product(from_grid: tuple[int, int], to_grid: tuple[int, int], skewed: bool):
+    """Along folded rings, and aligned, as a prompt's layers leave weights and caches."""
+    x = np.random.default_rng(1).integers(-99, 99, (11, 13)).astype(np.int32)
+    what = Reshape(11, 13, from_grid, to_grid, np.int32, "ring", skewed)
+    np.testing.assert_array_equal(run(reshape_grid(what), {"x": x})["x"], x)
+
+
+def test_a_ring_does_not_grow():
+    with pytest.raises(UserError, match="must lie within the first"):
+        Reshape(4, 4, (2, 2), (2, 3), order="ring")
+
+
+def test_pieces_hop_side_by_side():
+    """A round costs one switch of tasks, however many pieces a core hands on."""
+    program = reshape_grid(Reshape(30, 1, (6, 1), (3, 1)))
+    assert time_program(program, machine("wse2", "calibrated")).split.overhead == 3 * 295
 
 
 def test_nothing_moves_between_equal_grids():

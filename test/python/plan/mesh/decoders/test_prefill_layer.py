@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from python.plan.mesh.decoders.layers_in_numpy import attention, layer_tail, normal, rotated, weights_of
+from python.plan.mesh.decoders.layers_in_numpy import Weights, attention, layer_tail, normal, rotated, weights_of
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.decoders.decoder import Decoder, full_width, rotary
 from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
@@ -18,6 +18,19 @@ from tilewright.sim.coremesh.functional import run
 def padded(weight: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """With zeros."""
     return np.pad(weight, [(0, size - had) for size, had in zip(shape, weight.shape, strict=True)])
+
+
+def given_of(what: PrefillLayer, weights: Weights, x: np.ndarray) -> dict[str, np.ndarray]:
+    """All inputs, as the host lays them out."""
+    decoder, tokens = what.decoder, what.tokens
+    features = what.side * decoder.slice(what.side)
+    wide = weights | {name: full_width(weights[name], decoder) for name in ("k", "v")}
+    cos, sin = rotary(np.arange(tokens), features, decoder.head)
+    numbers = np.arange(1, tokens + 1).astype(np.float32)
+    given = {"x": x, "cos": cos, "sin": sin, "rows": numbers, "columns": numbers}
+    given |= {name: weights[name] for name in ("norm1", "norm2", "up", "gate", "down")}
+    given |= {name: padded(wide[name], (decoder.width, features)) for name in ("q", "k", "v")}
+    return given | {"o": padded(weights["o"], (features, decoder.width))}
 
 
 @pytest.mark.parametrize(
@@ -36,14 +49,8 @@ def test_a_prompt(side: int, tokens: int, sizes: tuple[int, int, int, int]):
     generator = np.random.default_rng(0)
     weights = weights_of(decoder, generator)
     x = generator.standard_normal((tokens, decoder.width)).astype(np.float32)
-    features = side * decoder.slice(side)
     wide = weights | {name: full_width(weights[name], decoder) for name in ("k", "v")}
-    cos, sin = rotary(np.arange(tokens), features, decoder.head)
-    numbers = np.arange(1, tokens + 1).astype(np.float32)
-    given = {"x": x, "cos": cos, "sin": sin, "rows": numbers, "columns": numbers}
-    given |= {name: weights[name] for name in ("norm1", "norm2", "up", "gate", "down")}
-    given |= {name: padded(wide[name], (decoder.width, features)) for name in ("q", "k", "v")}
-    given["o"] = padded(weights["o"], (features, decoder.width))
+    given = given_of(PrefillLayer(decoder, side, tokens), weights, x)
     found = run(prefill_layer(PrefillLayer(decoder, side, tokens)), given)
     inner, at = normal(x, weights["norm1"], decoder.eps), np.arange(tokens)
     query, keys = (rotated(inner @ wide[name], decoder, at) for name in ("q", "k"))

@@ -67,6 +67,7 @@ class Problem:
         promotion: terms of a sum that a warpgroup's unit adds before vector units take over; 0: all.
         behind: names of the operations that what follows computes from each sum.
         may_stream_k: whether stream-K may divide steps among CTAs: all sizes are known, and sums begin with zeros.
+        may_cluster: whether neighbouring CTAs may load together.
     """
 
     rows: int
@@ -92,6 +93,7 @@ class Problem:
     promotion: int = 0
     behind: tuple[str, ...] = ()
     may_stream_k: bool = False
+    may_cluster: bool = True
 
     @cached_property
     def bytes(self) -> int:

@@ -223,7 +223,7 @@ def _rings(problem: Problem, gpu: Gpu, shape: Shape) -> Iterator[Shape]:
 def _clusters(problem: Problem, shape: Shape) -> Iterator[Shape]:
     """The same CTA alone, and with a neighbour whose rows or lanes are the same: each loads half of those for both."""
     yield shape
-    if not (shape.wgmma and problem.neighbours):
+    if not (shape.wgmma and problem.neighbours and problem.may_cluster):
         return
     if problem.paired(shape.rows) is not None and shape.lanes >= CLUSTER * _SHARE:
         yield replace(shape, cluster=(CLUSTER, 1))

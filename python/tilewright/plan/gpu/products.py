@@ -19,7 +19,7 @@ from tilewright.ir.structure import Access, Kind, LinalgOp, index_terms, is_elem
 from tilewright.mlir import ir
 from tilewright.plan.cost.gemm import Packed, Problem, has_unit, split_rows
 from tilewright.plan.cost.gemm_shapes import Shape
-from tilewright.plan.cost.gemm_time import choose, raster
+from tilewright.plan.cost.gemm_time import Choice, choose, raster
 from tilewright.plan.cost.kernel import FREE, INSTRUCTIONS
 from tilewright.plan.cost.tiling import GpuTiling
 from tilewright.plan.gpu.allow_tf32 import ATTRIBUTE
@@ -328,10 +328,26 @@ def _marks(shape: Shape, problem: Problem, occupancy: int) -> dict[str, str]:
     return {name: value for name, value in marks.items() if value}
 
 
+def _choose(problem: Problem, gpu: Gpu, number: int, controlled: bool) -> Choice | None:
+    """The shape with the least predicted time, or a later one.
+
+    In a loop or a branch the launch counts, too: CTAs of clusters are none of a kernel that runs loops itself, so they
+    must save more than a launch takes beside a meeting of all CTAs.
+    """
+    choice = choose(problem, gpu, number)
+    if choice is None or not (controlled and choice.shape.clustered):
+        return choice
+    alone = choose(replace(problem, may_cluster=False), gpu, number)
+    launch = gpu.device.rate("launch") - gpu.device.rate("grid.barrier")
+    if alone is None or alone.prediction.seconds - choice.prediction.seconds > launch:
+        return choice
+    return alone
+
+
 def choose_product(nest: Nest, roles: Roles, gpu: Gpu, number: int = 0) -> GpuTiling:
     """The tiling of a product that is alone in its task: the shape with the least predicted time, or a later one."""
     problem = problem_of(nest, roles)
-    choice = choose(problem, gpu, number)
+    choice = _choose(problem, gpu, number, nest.root.is_controlled)
     if choice is None:
         return tile_product(nest, roles, default_shape(nest.root))
     tiling = tile_product(nest, roles, choice.shape)

@@ -123,7 +123,7 @@ public:
     made->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
     moveBody(made, own);
     replaceResults(made);
-    if (!tasksAround(loop))
+    if (!tasksAround(loop) && !ring.memory)
       freeBuffers();
     else if (ring.pending)
       giveBackLast(made, made.getResult(own + 2));

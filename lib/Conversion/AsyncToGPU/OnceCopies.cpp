@@ -54,18 +54,18 @@ namespace {
 
 /// The last load of a task that reads what comes in each task; null, with the
 /// reason, where something else does, or not in each task.
-tile::LoadOp lastRead(const RoleLoad &load, scf::ForOp tasks,
+tile::LoadOp lastRead(const RoleLoad &load, Operation *task,
                       std::string &reason) {
   llvm::SmallDenseSet<Value> bases;
   for (const TensorCopy &copy : load.copies)
     bases.insert(copy.target.base);
   tile::LoadOp last;
-  tasks.walk([&](tile::LoadOp read) {
+  task->walk([&](tile::LoadOp read) {
     OpBuilder b(read);
     std::optional<SharedPlace> place = findSharedPlace(b, read.getMemref());
     if (!place || !bases.contains(place->base))
       return;
-    if (read->getParentOp() != tasks || read.getType().isInShared())
+    if (read->getParentOp() != task || read.getType().isInShared())
       reason = "starts copies in each task that a part of it, or a matrix "
                "unit, reads";
     last = read;
@@ -88,12 +88,14 @@ std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason) {
     }
     load.awaits.push_back(await);
   }
-  scf::ForOp tasks = tasksAround(async);
+  // What is done again: a block's next task, or another launch.
+  Operation *task = tasksAround(async);
+  if (!task && isLaunched(async))
+    task = async->getParentOfType<gpu::GPUFuncOp>();
   Operation *parent = async->getParentOp();
   while (isa<scf::IfOp>(parent))
     parent = parent->getParentOp();
-  if (tasks ? async->getParentOp() != tasks
-            : !isa<FunctionOpInterface>(parent)) {
+  if (task ? async->getParentOp() != task : !isa<FunctionOpInterface>(parent)) {
     reason = "starts copies again and again that go through no ring";
     return std::nullopt;
   }
@@ -101,7 +103,7 @@ std::optional<RoleLoad> matchLoad(tile::AsyncOp async, std::string &reason) {
   if (!copies)
     return std::nullopt;
   load.copies = *copies;
-  if (tasks && !(load.last = lastRead(load, tasks, reason)))
+  if (task && !(load.last = lastRead(load, task, reason)))
     return std::nullopt;
   return load;
 }

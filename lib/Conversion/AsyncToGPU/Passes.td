@@ -115,6 +115,12 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     from one to the next: the copies of a task begin while the one before is
     computed and stored.
 
+    A kernel that another one launches (`tile.code`) is one of its many times: slots
+    and phases are a thread's own memory, which LLVM makes registers of, and go on
+    from launch to launch, in whatever loops and branches these stand. The launching
+    kernel sets the registers of roles, and has the descriptors: what TMA reads must
+    be a part of one of its arguments, at a place and of sizes that are known.
+
     A kernel that cannot be cut (a copy that TMA cannot do, another form of loop)
     stays as it is, with a remark.
 

@@ -24,8 +24,9 @@ namespace {
 class Producer {
 public:
   Producer(OpBuilder &b, ArrayRef<RoleRing> rings, ArrayRef<RoleLoad> loads,
-           gpu::GPUFuncOp kernel, Value rank)
-      : b(b), rings(rings), loads(loads), kernel(kernel), rank(rank) {
+           gpu::GPUFuncOp kernel, Value rank, Value parity)
+      : b(b), rings(rings), loads(loads), kernel(kernel), rank(rank),
+        parity(parity) {
     // The phase before the first counts as over: all slots are empty.
     Location loc = kernel.getLoc();
     states.assign(rings.size(), {makeI32(b, loc, 0), makeI32(b, loc, 1)});
@@ -220,9 +221,13 @@ private:
     Value zero = arith::ConstantIndexOp::create(b, loc, 0);
     Value one = arith::ConstantIndexOp::create(b, loc, 1);
     SlotState &state = states[&ring - rings.data()];
+    if (ring.memory)
+      state = recallRing(b, loc, ring.memory);
     auto loop = scf::ForOp::create(b, loc, zero, steps, one,
                                    ValueRange{state.first, state.second});
     state = {loop.getResult(0), loop.getResult(1)};
+    if (ring.memory)
+      rememberRing(b, loc, ring.memory, state);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value slot = loop.getRegionIterArg(0), phase = loop.getRegionIterArg(1);
@@ -283,7 +288,7 @@ private:
   Value rank;
   /// Of each ring, where the builder stands.
   SmallVector<SlotState> states;
-  /// Of the phase in which what the task before brought is read.
+  /// Of the phase in which what the task before, or launch, brought is read.
   Value parity;
 };
 
@@ -291,8 +296,15 @@ private:
 
 LogicalResult emitProducer(OpBuilder &b, Block &source,
                            ArrayRef<RoleRing> rings, ArrayRef<RoleLoad> loads,
-                           gpu::GPUFuncOp kernel, Value rank) {
-  return Producer(b, rings, loads, kernel, rank).emit(source, IRMapping());
+                           gpu::GPUFuncOp kernel, Value rank, Value parities) {
+  Location loc = kernel.getLoc();
+  Value parity = parities ? recallParity(b, loc, parities) : Value();
+  Producer producer(b, rings, loads, kernel, rank, parity);
+  if (failed(producer.emit(source, IRMapping())))
+    return failure();
+  if (parities)
+    turnParity(b, loc, parities, parity);
+  return success();
 }
 
 } // namespace tilewright

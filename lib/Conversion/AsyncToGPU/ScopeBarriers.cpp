@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Conversion/AsyncToGPU/ScopeBarriers.h"
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
 #include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
@@ -21,10 +22,24 @@ namespace tilewright {
 #define GEN_PASS_DEF_SCOPEBARRIERS
 #include "lib/Conversion/AsyncToGPU/Passes.h.inc"
 
-namespace {
-
 /// The barrier that the computing warps use; 0 is that of all.
-constexpr int64_t kBarrier = 1;
+static constexpr int64_t kBarrier = 1;
+
+void meetConsumers(OpBuilder &b, Location loc, int64_t threads) {
+  NVVM::BarrierOp::create(b, loc, Type(), makeI32(b, loc, kBarrier),
+                          makeI32(b, loc, threads),
+                          NVVM::BarrierReductionAttr(), Value());
+}
+
+void scopeBarriers(Block &block, int64_t threads) {
+  block.walk([&](gpu::BarrierOp barrier) {
+    OpBuilder b(barrier);
+    meetConsumers(b, barrier.getLoc(), threads);
+    barrier.erase();
+  });
+}
+
+namespace {
 
 struct ScopeBarriers
     : public tilewright::impl::ScopeBarriersBase<ScopeBarriers> {
@@ -36,22 +51,12 @@ struct ScopeBarriers
         return;
       kernel.walk([&](scf::IfOp roles) {
         if (roles->hasAttr(tile::decisions::kRoles))
-          scope(*roles.elseBlock(), threads.getInt());
+          scopeBarriers(*roles.elseBlock(), threads.getInt());
       });
+      if (kernel->hasAttr(tile::decisions::kCode))
+        return; // the kernel that launches it has all threads
       kernel->setAttr(tile::decisions::kThreads,
                       IntegerAttr::get(threads.getType(), block->front()));
-    });
-  }
-
-private:
-  static void scope(Block &block, int64_t threads) {
-    block.walk([&](gpu::BarrierOp barrier) {
-      OpBuilder b(barrier);
-      Location loc = barrier.getLoc();
-      NVVM::BarrierOp::create(b, loc, Type(), makeI32(b, loc, kBarrier),
-                              makeI32(b, loc, threads),
-                              NVVM::BarrierReductionAttr(), Value());
-      barrier.erase();
     });
   }
 };

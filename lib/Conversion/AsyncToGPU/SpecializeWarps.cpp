@@ -10,6 +10,7 @@
 #include "lib/Analysis/Device.h"
 #include "lib/Conversion/AsyncToGPU/BranchResults.h"
 #include "lib/Conversion/AsyncToGPU/Passes.h"
+#include "lib/Conversion/AsyncToGPU/RoleRegisters.h"
 #include "lib/Conversion/AsyncToGPU/WarpRoles.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -83,26 +84,6 @@ SlotState nextSlot(OpBuilder &b, Location loc, Value slot, Value phase,
 
 namespace {
 
-constexpr int64_t kWarpgroup = 128, kRegisters = 64 * 1024;
-
-/// Registers of a consuming thread: what producers leave of what a block has,
-/// in steps of 8. The assembler gives each thread the same part to begin with.
-int64_t consumerRegisters(int64_t groups, int64_t producer, int64_t blocks) {
-  int64_t each = kRegisters / (blocks * kWarpgroup * (groups + 1)) / 8 * 8;
-  int64_t left = (each * (groups + 1) - producer) / groups;
-  return std::min<int64_t>(240, left / 8 * 8);
-}
-
-/// Registers of a producing thread (addresses and counters): as few as can be
-/// where three warpgroups need the others.
-int64_t producerRegisters(int64_t groups) { return groups == 3 ? 24 : 40; }
-
-/// Blocks that a processor is to hold at a time.
-int64_t blocksOf(gpu::GPUFuncOp kernel) {
-  auto blocks = tile::decisions::kOccupancy.get(kernel);
-  return blocks ? blocks.getInt() : 1;
-}
-
 /// Splits one kernel.
 class RoleSplit {
 public:
@@ -139,6 +120,10 @@ public:
     Value warp = warpNumber();
     Value producing = arith::CmpIOp::create(
         b, loc, arith::CmpIPredicate::uge, warp, makeI32(b, loc, threads / 32));
+    if (isLaunched(kernel)) {
+      Value memory = rememberRings(b, loc, rings, producing);
+      parities = anyRepeats(loads) ? memory : Value();
+    }
     auto roles = scf::IfOp::create(b, loc, producing, /*withElseRegion=*/true);
     roles->setAttr(tile::decisions::kRoles, b.getUnitAttr());
     if (sharesCopies())
@@ -150,12 +135,16 @@ public:
     if (failed(fillProducer(roles, warp)))
       return failure();
     rewriteConsumers();
+    b.setInsertionPointToStart(consumer);
+    if (parities)
+      parity = recallParity(b, loc, parities);
     for (RoleLoad &load : loads)
       rewriteLoad(load, parity, thread);
-    b.setInsertionPointToStart(consumer);
-    setRegisters(consumerRegisters(groups(), producerRegisters(groups()),
-                                   blocksOf(kernel)),
-                 NVVM::SetMaxRegisterAction::increase);
+    if (!isLaunched(kernel)) // else the kernel that launches it says so
+      takeRegisters(b, loc, groups(), kernel);
+    b.setInsertionPoint(consumer->getTerminator());
+    if (parities)
+      turnParity(b, loc, parities, parity);
     kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
         {static_cast<int32_t>(threads + kWarpgroup), 1, 1}));
     return success();
@@ -194,6 +183,9 @@ private:
     auto copies = findTensorCopies(ring->async, reason);
     if (!copies)
       return reason;
+    for (const TensorCopy &copy : *copies)
+      if (reason = checkLaunches(kernel, copy); !reason.empty())
+        return reason;
     RoleRing roles{*ring, *copies, {}, 0, false};
     analyzeReaders(roles);
     shareCopies(roles);
@@ -246,9 +238,13 @@ private:
   std::string addLoad(tile::AsyncOp async) {
     std::string reason;
     std::optional<RoleLoad> load = matchLoad(async, reason);
-    if (load)
-      loads.push_back(*load);
-    return reason;
+    if (!load)
+      return reason;
+    for (const TensorCopy &copy : load->copies)
+      if (reason = checkLaunches(kernel, copy); !reason.empty())
+        return reason;
+    loads.push_back(*load);
+    return "";
   }
 
   bool isKnown(tile::AwaitOp await) {
@@ -268,7 +264,13 @@ private:
       return carryRings(tasks);
     for (RoleRing &ring : rings) {
       b.setInsertionPoint(ring.ring.loop);
-      rewriteConsumer(ring, thread, {makeI32(b, loc, 0), makeI32(b, loc, 0)});
+      SlotState start{makeI32(b, loc, 0), makeI32(b, loc, 0)};
+      if (ring.memory)
+        start = recallRing(b, loc, ring.memory);
+      SlotState state = rewriteConsumer(ring, thread, start);
+      b.setInsertionPointAfterValue(state.first);
+      if (ring.memory)
+        rememberRing(b, loc, ring.memory, state);
     }
   }
 
@@ -315,10 +317,6 @@ private:
     return NVVM::ShflOp::create(b, loc, b.getI32Type(), makeI32(b, loc, -1),
                                 warp, makeI32(b, loc, 0), makeI32(b, loc, 31),
                                 NVVM::ShflKind::idx, UnitAttr());
-  }
-
-  void setRegisters(int64_t count, NVVM::SetMaxRegisterAction action) {
-    NVVM::SetMaxRegisterOp::create(b, loc, count, action);
   }
 
   /// Memory for the mbarriers of all rings, behind what is there.
@@ -411,8 +409,8 @@ private:
   /// One thread of the first producing warp starts all copies.
   LogicalResult fillProducer(scf::IfOp roles, Value warp) {
     b.setInsertionPointToStart(roles.thenBlock());
-    setRegisters(producerRegisters(groups()),
-                 NVVM::SetMaxRegisterAction::decrease);
+    if (!isLaunched(kernel))
+      dropRegisters(b, loc, groups());
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           warp, makeI32(b, loc, threads / 32));
     auto branch = scf::IfOp::create(b, loc, isFirst, /*withElseRegion=*/false);
@@ -420,7 +418,8 @@ private:
     Value elected = NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value());
     auto one = scf::IfOp::create(b, loc, elected, /*withElseRegion=*/false);
     b.setInsertionPointToStart(one.thenBlock());
-    return emitProducer(b, *roles.elseBlock(), rings, loads, kernel, rank);
+    return emitProducer(b, *roles.elseBlock(), rings, loads, kernel, rank,
+                        parities);
   }
 
   gpu::GPUFuncOp kernel;
@@ -431,8 +430,9 @@ private:
   std::vector<RoleLoad> loads;
   /// Numbers of the thread, and of the block in its cluster (null: not asked).
   Value thread, rank;
-  /// Parity of the number of the block's task (null: not asked).
-  Value parity;
+  /// Parity of the number of the block's task or launch (null: not asked), and
+  /// where it is kept from one launch to the next.
+  Value parity, parities;
 };
 
 struct SpecializeWarps

@@ -71,7 +71,8 @@ std::optional<SourcePart> findSource(Value memref) {
                     view.getMixedSizes(), steps, view.getDroppedDims()};
 }
 
-/// The block argument of the kernel that a memref is made from.
+} // namespace
+
 BlockArgument argumentOf(Value memref) {
   while (Operation *op = memref.getDefiningOp()) {
     if (op->getNumOperands() == 0 ||
@@ -81,8 +82,6 @@ BlockArgument argumentOf(Value memref) {
   }
   return cast<BlockArgument>(memref);
 }
-
-} // namespace
 
 bool endsWithTensor(Value source, int64_t dim, OpFoldResult offset,
                     OpFoldResult size, int64_t full) {
@@ -181,7 +180,11 @@ FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
   entry.set("fill", b.getStringAttr("zero"));
   if (llvm::any_of(steps, [](int64_t step) { return step != 1; }))
     entry.set("steps", b.getI64ArrayAttr(steps));
-  DictionaryAttr wanted = entry.getDictionary(kernel.getContext());
+  return parameterOf(kernel, entry.getDictionary(kernel.getContext()));
+}
+
+FailureOr<unsigned> parameterOf(gpu::GPUFuncOp kernel, DictionaryAttr wanted) {
+  ArrayAttr params = tile::decisions::kParams.get(kernel);
   auto known = llvm::find(params, wanted);
   if (known != params.end())
     return static_cast<unsigned>(known - params.begin());
@@ -192,7 +195,8 @@ FailureOr<unsigned> tensorMapOf(gpu::GPUFuncOp kernel, Value memref,
     return failure();
   SmallVector<Attribute> entries(params.getValue());
   entries.push_back(wanted);
-  kernel->setAttr(tile::decisions::kParams, b.getArrayAttr(entries));
+  kernel->setAttr(tile::decisions::kParams,
+                  ArrayAttr::get(kernel.getContext(), entries));
   return number;
 }
 

@@ -68,6 +68,13 @@ mlir::FailureOr<unsigned> tensorMapOf(mlir::gpu::GPUFuncOp kernel,
                                       llvm::ArrayRef<int64_t> box,
                                       int64_t swizzle,
                                       llvm::ArrayRef<int64_t> steps = {});
+/// The kernel's parameter with an entry in `tile.params`: one that is there
+/// already, or a new pointer at the end.
+mlir::FailureOr<unsigned> parameterOf(mlir::gpu::GPUFuncOp kernel,
+                                      mlir::DictionaryAttr wanted);
+/// The block argument of the kernel that a memref is made from; null where it
+/// is made from none.
+mlir::BlockArgument argumentOf(mlir::Value memref);
 /// The same, of the copy's source.
 mlir::FailureOr<mlir::Value> tensorMapOf(mlir::gpu::GPUFuncOp kernel,
                                          const TensorCopy &copy);

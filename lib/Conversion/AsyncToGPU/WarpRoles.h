@@ -35,6 +35,9 @@ struct RoleRing {
   /// Blocks that fill each other's slots: a slot is empty once the warps of all
   /// of them have given it back. 1: each fills its own.
   int64_t blocks = 1;
+  /// What a thread keeps of the ring from one launch to the next, in a kernel
+  /// that another one launches (see `rememberRings`); null in others.
+  mlir::Value memory;
 
   int64_t getBytes() const;
   mlir::Value fullBarrier(mlir::OpBuilder &b, mlir::Location loc,
@@ -93,17 +96,46 @@ SlotState nextSlot(mlir::OpBuilder &b, mlir::Location loc, mlir::Value slot,
 /// where a block runs one task.
 mlir::scf::ForOp tasksAround(mlir::Operation *op);
 
+/// Whether an op is of a kernel that another one launches, again and again
+/// (`tile.code`): its mbarriers are that one's, and rings go on.
+bool isLaunched(mlir::Operation *op);
+
+/// Why the kernel that launches `kernel` cannot have a descriptor of what
+/// `copy` reads; empty where it can, and where nobody launches it.
+std::string checkLaunches(mlir::gpu::GPUFuncOp kernel, const TensorCopy &copy);
+
+/// Makes the memory of rings, and of the parity of the launch for copies that
+/// are started once in each, which it gives: a thread's own, with the state
+/// before the first launch. `producing` tells those that fill slots.
+mlir::Value rememberRings(mlir::OpBuilder &b, mlir::Location loc,
+                          llvm::MutableArrayRef<RoleRing> rings,
+                          mlir::Value producing);
+
+/// The state of a ring as it was remembered, from where it goes on.
+SlotState recallRing(mlir::OpBuilder &b, mlir::Location loc,
+                     mlir::Value memory);
+void rememberRing(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memory,
+                  SlotState state);
+
+/// The parity of the launch; behind its end it is the other one.
+mlir::Value recallParity(mlir::OpBuilder &b, mlir::Location loc,
+                         mlir::Value memory);
+void turnParity(mlir::OpBuilder &b, mlir::Location loc, mlir::Value memory,
+                mlir::Value parity);
+
 /// Finds how the ring's slots are read, and marks products that may be in
 /// flight.
 void analyzeReaders(RoleRing &ring);
 
 /// Writes what producers do: `source`, a block of the kernel, without all that
 /// has nothing to do with the copies of rings and loads. `rank` is the number
-/// of the block in its cluster, null where it has none.
+/// of the block in its cluster, null where it has none; `parities` that of the
+/// parity of launches, null where no copies are started once in each.
 mlir::LogicalResult emitProducer(mlir::OpBuilder &b, mlir::Block &source,
                                  llvm::ArrayRef<RoleRing> rings,
                                  llvm::ArrayRef<RoleLoad> loads,
-                                 mlir::gpu::GPUFuncOp kernel, mlir::Value rank);
+                                 mlir::gpu::GPUFuncOp kernel, mlir::Value rank,
+                                 mlir::Value parities);
 
 /// Turns the ring's loop into one that waits for slots and gives them back,
 /// from `start` on; gives the state behind the loop. `thread` is the number of

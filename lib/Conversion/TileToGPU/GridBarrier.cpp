@@ -11,6 +11,8 @@
 #include "lib/Conversion/TileToGPU/KernelGlobals.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
 using namespace mlir;
 using namespace tilewright;
 
@@ -69,4 +71,10 @@ void GridBarrier::meet(OpBuilder &b, Location loc,
         ArrayAttr());
   });
   gpu::BarrierOp::create(b, loc);
+}
+
+void GridBarrier::attend(OpBuilder &b, Location loc) {
+  // Two of gpu.barrier with nothing between would become one.
+  NVVM::BarrierOp::create(b, loc);
+  NVVM::BarrierOp::create(b, loc);
 }

@@ -29,6 +29,9 @@ public:
   /// which all see behind.
   void meet(mlir::OpBuilder &b, mlir::Location loc,
             llvm::function_ref<void(mlir::OpBuilder &)> first = nullptr) const;
+  /// Warps beside those that tell the other blocks wait until these have come:
+  /// what they did before is told, and what the others did is seen.
+  static void attend(mlir::OpBuilder &b, mlir::Location loc);
 
 private:
   mlir::Value block, blocks, counter, arrival;

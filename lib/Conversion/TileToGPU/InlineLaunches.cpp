@@ -10,6 +10,7 @@
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Conversion/TileToGPU/GridBarrier.h"
 #include "lib/Conversion/TileToGPU/LaunchMeetings.h"
+#include "lib/Conversion/TileToGPU/LaunchRoles.h"
 #include "lib/Conversion/TileToGPU/LaunchedFunction.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
@@ -43,15 +44,18 @@ using CalledFunctions = llvm::MapVector<Operation *, func::FuncOp>;
 class LaunchInliner {
 public:
   LaunchInliner(gpu::GPUFuncOp function, CalledFunctions &called)
-      : function(function), called(called), meetings(function),
-        arguments(function), barrier(function) {}
+      : function(function), called(called), arguments(function),
+        roles(function, threadsOf(function)),
+        first(&function.getBody().front().front()), barrier(function) {}
 
   LogicalResult run() {
+    roles.split(first);
+    meetings.emplace(function);
     function.walk([&](tile::LaunchOp launch) {
       for (Value output : launch.getOutputs())
         written.insert(getMemory(output));
       launches.push_back(launch);
-      ++times[launch.getKernelAttr().getAttr()];
+      times[launch.getKernelAttr().getAttr()] += !roles.isProducer(launch);
     });
     function.walk([&](memref::CopyOp copy) {
       written.insert(getMemory(copy.getTarget()));
@@ -70,8 +74,9 @@ public:
     for (tile::LaunchOp launch : launches)
       if (failed(inlineOne(launch)))
         return failure();
-    function->setAttr(tile::decisions::kSharedBytes,
-                      Builder(function).getI64IntegerAttr(shared));
+    function->setAttr(
+        tile::decisions::kSharedBytes,
+        Builder(function).getI64IntegerAttr(roles.finish(shared)));
     return success();
   }
 
@@ -92,18 +97,26 @@ private:
                                 "that share its tasks are not");
     auto bytes = tile::decisions::kSharedBytes.get(callee);
     shared = std::max(shared, bytes ? bytes.getInt() : 0);
+    bool producer = roles.isProducer(launch);
+    if (producer && !roles.has(callee)) {
+      leave(launch);
+      return success();
+    }
     OpBuilder b(launch);
     Location loc = launch.getLoc();
+    if (roles.has(callee))
+      roles.begin(b, loc, producer);
     Value first = firstTask(b, launch), tasks = constantIndex(b, loc, 1);
     for (Value bound : launch.getGrid())
       tasks = b.createOrFold<arith::MulIOp>(loc, tasks, bound);
     taken[launch] = tasks;
     auto loop = scf::ForOp::create(b, loc, first, tasks, barrier.getBlocks());
     b.setInsertionPointToStart(loop.getBody());
-    doTask(b, launch, callee, loop.getInductionVar());
+    if (failed(doTask(b, launch, callee, loop.getInductionVar())))
+      return failure();
     // The next task may use the shared memory that this one still reads.
-    if (bytes && bytes.getInt() > 0)
-      gpu::BarrierOp::create(b, loc);
+    if (bytes && bytes.getInt() > 0 && !producer)
+      meetBlock(b, loc);
     leave(launch);
     return success();
   }
@@ -113,7 +126,7 @@ private:
   Value firstTask(OpBuilder &b, tile::LaunchOp launch) {
     Location loc = launch.getLoc();
     Value before;
-    for (Operation *other : meetings.besides(launch))
+    for (Operation *other : meetings->besides(launch))
       if (Value tasks = taken.lookup(other))
         before =
             before ? b.createOrFold<arith::AddIOp>(loc, before, tasks) : tasks;
@@ -128,14 +141,33 @@ private:
 
   /// All blocks meet where something was done that others may read.
   void leave(Operation *done) {
-    OpBuilder b(done);
-    if (meetings.meetBehind(done))
-      barrier.meet(b, done->getLoc());
+    if (meetings->meetBehind(done))
+      meet(done);
     done->erase();
+  }
+
+  /// All blocks meet before an operation. One thread of the first does
+  /// something before.
+  void meet(Operation *op, function_ref<void(OpBuilder &)> before = nullptr) {
+    OpBuilder b(op);
+    if (roles.isProducer(op))
+      GridBarrier::attend(b, op->getLoc());
+    else
+      barrier.meet(b, op->getLoc(), before);
+  }
+
+  /// The threads of the block that compute meet.
+  void meetBlock(OpBuilder &b, Location loc) {
+    if (roles.any())
+      roles.meetConsumers(b, loc);
+    else
+      gpu::BarrierOp::create(b, loc);
   }
 
   /// Each thread of all blocks copies elements, a whole grid apart.
   void copyElements(memref::CopyOp copy) {
+    if (roles.isProducer(copy))
+      return leave(copy);
     OpBuilder b(copy);
     Location loc = copy.getLoc();
     Value source = copy.getSource(),
@@ -168,10 +200,8 @@ private:
   /// One thread of the first block writes a number that all have, before the
   /// block arrives.
   void storeOnce(memref::StoreOp store) {
-    OpBuilder b(store);
-    barrier.meet(b, store.getLoc(), [&](OpBuilder &nested) {
-      nested.clone(*store.getOperation());
-    });
+    meet(store,
+         [&](OpBuilder &nested) { nested.clone(*store.getOperation()); });
     store.erase();
   }
 
@@ -182,39 +212,57 @@ private:
 
   /// One task: its code, or where others need it, too, a call of it. A network
   /// of a hundred equal layers would else be a hundred times as much code.
-  void doTask(OpBuilder &b, tile::LaunchOp launch, gpu::GPUFuncOp callee,
-              Value task) {
+  LogicalResult doTask(OpBuilder &b, tile::LaunchOp launch,
+                       gpu::GPUFuncOp callee, Value task) {
     SmallVector<Value> values;
     auto entries = tile::decisions::kParams.get(callee);
     for (auto [argument, entry] : llvm::zip_equal(
-             callee.getArguments(), entries.getAsRange<DictionaryAttr>()))
-      values.push_back(
-          makeArgument(b, launch, entry, task, argument.getType()));
+             callee.getArguments(), entries.getAsRange<DictionaryAttr>())) {
+      FailureOr<Value> value =
+          makeArgument(b, launch, entry, task, argument.getType());
+      if (failed(value))
+        return failure();
+      values.push_back(*value);
+    }
+    if (roles.has(callee)) {
+      roles.doTask(b, callee, values, roles.isProducer(launch));
+      return success();
+    }
     if (times.lookup(launch.getKernelAttr().getAttr()) > 1) {
       auto [entry, isNew] = called.try_emplace(callee);
-      if (isNew)
+      if (isNew) {
         entry->second = makeCalled(callee, threadsOf(callee));
-      return callWith(b, launch.getLoc(), entry->second, values);
+        if (roles.any())
+          roles.scope(entry->second);
+      }
+      callWith(b, launch.getLoc(), entry->second, values);
+      return success();
     }
+    if (roles.any())
+      roles.scope(callee);
     IRMapping mapping;
     mapping.map(callee.getArguments(), values);
     for (Operation &op : callee.getBody().front().without_terminator())
       b.clone(op, mapping);
+    return success();
   }
 
-  static Value makeArgument(OpBuilder &b, tile::LaunchOp launch,
-                            DictionaryAttr entry, Value task, Type type) {
+  FailureOr<Value> makeArgument(OpBuilder &b, tile::LaunchOp launch,
+                                DictionaryAttr entry, Value task, Type type) {
     Location loc = launch.getLoc();
     StringRef kind = entry.getAs<StringAttr>("kind").getValue();
     if (kind == "task")
       return task;
+    if (kind == "tensor_map")
+      return roles.mapOf(b, launch, entry);
     if (kind == "bound")
       return arith::IndexCastOp::create(
-          b, loc, type, launch.getGrid()[numberOf(entry, "dim")]);
+                 b, loc, type, launch.getGrid()[numberOf(entry, "dim")])
+          .getResult();
     Value operand = launch.getKernelOperands()[numberOf(entry, "arg")];
     if (operand.getType() == type)
       return operand;
-    return memref::CastOp::create(b, loc, type, operand);
+    return memref::CastOp::create(b, loc, type, operand).getResult();
   }
 
   static int64_t numberOf(DictionaryAttr entry, StringRef name) {
@@ -229,9 +277,8 @@ private:
       if (auto load = dyn_cast<memref::LoadOp>(op)) {
         pending |= mayBeWritten(load.getMemref());
       } else if (isa<tile::LaunchOp, memref::CopyOp, memref::StoreOp>(op)) {
-        OpBuilder b(&op);
         if (pending)
-          barrier.meet(b, op.getLoc());
+          meet(&op);
         pending = false;
       } else if (op.getNumRegions() > 0) {
         pending = orderRegions(op, pending);
@@ -275,9 +322,12 @@ private:
 
   gpu::GPUFuncOp function;
   CalledFunctions &called;
-  LaunchMeetings meetings;
   SharedArguments arguments;
+  LaunchRoles roles;
+  /// Of what stands in the function behind what the barrier needs.
+  Operation *first;
   GridBarrier barrier;
+  std::optional<LaunchMeetings> meetings;
   SmallVector<tile::LaunchOp> launches;
   /// Launches of each kernel.
   DenseMap<StringAttr, int64_t> times;

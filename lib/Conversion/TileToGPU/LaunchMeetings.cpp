@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Conversion/TileToGPU/LaunchMeetings.h"
+#include "dialects/Tile/TileDecisions.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -35,8 +36,9 @@ void LaunchMeetings::visit(Block &block) {
       pending.push_back(&op);
       continue;
     }
-    bool isEnd =
-        op.hasTrait<OpTrait::IsTerminator>() && !isa<gpu::ReturnOp>(op);
+    bool isEnd = op.hasTrait<OpTrait::IsTerminator>() &&
+                 !isa<gpu::ReturnOp>(op) &&
+                 !op.getParentOp()->hasAttr(tile::decisions::kRoles);
     if (isEnd || op.getNumRegions() > 0 ||
         (!isa<gpu::ReturnOp>(op) && !isMemoryEffectFree(&op)))
       meet();

@@ -322,6 +322,17 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
     that each of them calls; shared memory is as much as the one needs that needs
     most.
 
+    Where warps of a launched kernel have roles (`tile.roles`: some only move data),
+    those of the whole kernel do: both kinds run what stands around the launches, the
+    loops and branches, and take the registers of their role before it. What such
+    kernels set up, mbarriers among it, is set up once, before; their rings go on
+    from launch to launch. Other kernels are those of the warps that compute. Before
+    the copies of a launch all threads of the block meet, and a proxy fence hands
+    what was written, in this block or in one met since, to the asynchronous proxy.
+    The descriptor of a buffer that a loop hands on is chosen by its address, of
+    those of all buffers that it may be: parameters of the kernel (`tensor_map`, with
+    the place in the argument).
+
     All must have the same `tile.threads`. `tile.waits` tells the host that the
     blocks wait for each other.
 
@@ -368,7 +379,7 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"
+    "::mlir::scf::SCFDialect", "::mlir::NVVM::NVVMDialect"
   ];
 }
 

@@ -50,6 +50,18 @@ private:
     return warps ? 32 * warps.getInt() : kUsual;
   }
 
+  /// A block has the threads of the kernel with the most of them; of those with
+  /// warps that only load, where there are any: a product of a warpgroup is
+  /// none of two, what others do any threads can share.
+  void addThreads(tile::KernelOp called) {
+    bool specialized = called->hasAttr(tile::decisions::kSpecialized);
+    if (specialized == loads)
+      threads = std::max(threads, threadsOf(called));
+    else if (specialized)
+      threads = threadsOf(called);
+    loads |= specialized;
+  }
+
   /// The kernels become others, for the blocks of this one.
   LogicalResult findKernels() {
     SmallVector<StringRef> names;
@@ -62,7 +74,7 @@ private:
               "with `tile.blocks`, or in a loop or branch with it, is of a "
               "program or of a kernel with clusters; blocks that share its "
               "tasks are none");
-        threads = std::max(threads, threadsOf(found));
+        addThreads(found);
         if (!llvm::is_contained(names, found.getSymName()))
           names.push_back(found.getSymName());
       }
@@ -72,6 +84,9 @@ private:
     for (StringRef name : names) {
       tile::KernelOp copy = lookUp(name).clone();
       copy->setAttr(tile::decisions::kThreads, b.getI64IntegerAttr(threads));
+      if (copy->hasAttr(tile::decisions::kSpecialized))
+        copy->setAttr(tile::decisions::kWarps,
+                      b.getI64IntegerAttr(threads / 32));
       copy->removeAttr(tile::decisions::kPersistent);
       copy->removeAttr(
           tile::decisions::kStaged); // no TMA: who calls has no maps
@@ -96,6 +111,8 @@ private:
   std::string first;
   llvm::StringMap<tile::KernelOp> called;
   int64_t threads = 32;
+  /// Whether kernels have warps that only load.
+  bool loads = false;
 };
 
 struct FormLoops : public tilewright::impl::FormLoopsBase<FormLoops> {

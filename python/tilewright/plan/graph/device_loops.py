@@ -26,6 +26,8 @@ _MARKED = CONTROL | {"tile.launch", "memref.load", "memref.copy"}
 #: Buffers that are no part of others.
 _WHOLE = frozenset(("memref.alloc", "memref.get_global"))
 _REGISTERS, _USUAL_WARPS = 65536, 4
+#: Threads of the warpgroup that only loads.
+_LOADING = 128
 
 
 @dataclass
@@ -82,8 +84,6 @@ def _look_at(name: str, kernel: ir.Operation) -> _Kernel:
 def _obstacle_in(name: str, kernel: ir.Operation) -> str:
     if "cluster" in kernel.attributes or decisions.ROUNDED.on(kernel):
         return f"kernel {name} has clusters of blocks"
-    if decisions.SPECIALIZED.on(kernel):
-        return f"kernel {name} has warps that only load (TMA), with barriers that are set up once for a launch"
     if any(op.name.startswith("tile.semaphore") for op in _walk(kernel)):
         return f"tasks of kernel {name} wait for each other"
     return ""
@@ -217,7 +217,8 @@ def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def _threads(kernel: ir.Operation) -> int:
-    return decisions.THREADS.get(kernel) or 32 * (decisions.WARPS.get(kernel) or _USUAL_WARPS)
+    threads = decisions.THREADS.get(kernel) or 32 * (decisions.WARPS.get(kernel) or _USUAL_WARPS)
+    return threads + _LOADING if decisions.SPECIALIZED.on(kernel) else threads
 
 
 def _tasks(launch: ir.Operation) -> int | None:

@@ -64,7 +64,7 @@ class Packer:
         if kind == "scalar":
             return scalar_bytes(value, param["type"])
         if kind == "tensor_map":
-            return self._map(value, param)
+            return self._map(_part(value, param), param)
         raise InternalError(f"kernel {kernel} takes a parameter of kind {kind!r}, which no launch can make")
 
     def _map(self, view: View, param: Mapping[str, Any]) -> bytes:
@@ -86,6 +86,14 @@ class Packer:
                 steps[::-1],
             )
         return found
+
+
+def _part(view: View, param: Mapping[str, Any]) -> View:
+    """What of an argument a descriptor is of: all, or a part that the kernel gives what it launches."""
+    if "shift" not in param:
+        return view
+    at = view.address - view.memory.address + param["shift"]
+    return View(view.memory, param["element"], 0, tuple(param["sizes"]), tuple(param["strides"]), at)
 
 
 def _pointer(kernel: str, param: Mapping[str, Any], view: View) -> bytes:

@@ -63,9 +63,6 @@ tile.kernel @long(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) attributes {t
 tile.kernel @cluster(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) cluster [2] {
   tile.return
 }
-tile.kernel @warps(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) attributes {tile.specialized} {
-  tile.return
-}
 tile.kernel @waits(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) {
   %s = tile.semaphores : memref<2xi32>
   tile.return
@@ -87,10 +84,6 @@ func.func @host(%x: memref<64xf32>, %y: memref<64xf32>, %odd: i1) -> memref<64xf
   // expected-remark@+1 {{kernel cluster has clusters of blocks}}
   scf.for %t = %c0 to %c8 step %c1 {
     tile.launch @cluster grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
-  }
-  // expected-remark@+1 {{kernel warps has warps that only load (TMA), with barriers that are set up once for a launch}}
-  scf.for %t = %c0 to %c8 step %c1 {
-    tile.launch @warps grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
   }
   // expected-remark@+1 {{tasks of kernel waits wait for each other}}
   scf.for %t = %c0 to %c8 step %c1 {
@@ -228,3 +221,32 @@ func.func @alone(%x: memref<64xf32>, %y: memref<64xf32>) {
   }
   return
 }
+
+// -----
+
+tile.kernel @warps(%x: memref<64xf32>) grid(%i) attributes {tile.specialized, tile.threads = 128 : i64} {
+  tile.return
+}
+tile.kernel @others(%x: memref<64xf32>) grid(%i) attributes {tile.threads = 128 : i64} {
+  tile.return
+}
+
+// Warps that only load are threads, too: of four multiprocessors each surely holds one such block, or two without them.
+// CHECK-LABEL: func.func @rings
+// CHECK: } {tile.blocks = 4 : i64}
+// CHECK: } {tile.blocks = 8 : i64}
+func.func @rings(%x: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c400 = arith.constant 400 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @warps grid(%c400) outs(%x : memref<64xf32>)
+  }
+  call @host() : () -> ()
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @others grid(%c400) outs(%x : memref<64xf32>)
+  }
+  return
+}
+func.func private @host()

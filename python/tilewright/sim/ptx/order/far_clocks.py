@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tilewright.sim.ptx.order.clocks import PLAIN, Clocks
+from tilewright.sim.ptx.order.clocks import FENCED, PLAIN, Clocks
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
-    """What was seen up to a release: warps of the launch (n,), int64, rising, and their epochs (n,), int32."""
+    """What was seen up to a release: warps of the launch (n,), int64, rising, and their epochs (2, n), int32.
+
+    The second row is what was seen through a fence of proxies: a release alone hands nothing to the asynchronous proxy.
+    """
 
     warps: np.ndarray
     epochs: np.ndarray
@@ -29,14 +32,14 @@ class Record:
         if other is None or other.warps.size == 0 or other is self:
             return self
         warps = np.union1d(self.warps, other.warps)
-        epochs = np.zeros(warps.size, np.int32)
-        epochs[np.searchsorted(warps, self.warps)] = self.epochs
+        epochs = np.zeros((2, warps.size), np.int32)
+        epochs[:, np.searchsorted(warps, self.warps)] = self.epochs
         at = np.searchsorted(warps, other.warps)
-        epochs[at] = np.maximum(epochs[at], other.epochs)
+        epochs[:, at] = np.maximum(epochs[:, at], other.epochs)
         return Record(warps, epochs)
 
 
-NOTHING = Record(np.zeros(0, np.int64), np.zeros(0, np.int32))
+NOTHING = Record(np.zeros(0, np.int64), np.zeros((2, 0), np.int32))
 
 
 class FarClocks:
@@ -56,20 +59,22 @@ class FarClocks:
     def seen(self, warp: int) -> Record:
         """How far a warp of the batch has seen each warp of the launch, itself among them."""
         per_cluster = self.clocks.per_cluster
-        row = self.clocks.rows[PLAIN, warp]
-        own = np.flatnonzero(row[:per_cluster])
+        rows = self.clocks.rows[[PLAIN, FENCED], warp]
+        own = np.flatnonzero(rows[0, :per_cluster])
         first = int(self.number[warp]) - warp % per_cluster
-        far = row[self._columns]
-        there = far > 0
+        far = rows[:, self._columns]
+        there = far[0] > 0
         warps = np.concatenate([own + first, self._known[there]])
         order = np.argsort(warps, kind="stable")
-        return Record(warps[order], np.concatenate([row[own], far[there]])[order])
+        return Record(warps[order], np.concatenate([rows[:, own], far[:, there]], axis=1)[:, order])
 
     def see(self, warp: int, record: Record) -> None:
         """A warp of the batch has seen what a record says."""
         if record.warps.size:
             columns = self._find(np.full(record.warps.size, warp), record.warps, make=True)
-            self.clocks.see(np.array([warp]), columns, record.epochs)
+            rows = self.clocks.rows
+            for plane, epochs in zip((PLAIN, FENCED), record.epochs, strict=True):
+                rows[plane, warp, columns] = np.maximum(rows[plane, warp, columns], epochs)
 
     def epochs(self, warps: np.ndarray, others: np.ndarray, plane: int) -> np.ndarray:
         """How far warps of the batch (n,) have each seen a warp of the launch (n,); 0 where never."""

@@ -39,6 +39,7 @@ def compile(
     accuracy: str = "exact",
     emulate: bool | Mapping[str, Any] = False,
     cubin: bool = False,
+    resident: bool = False,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -82,6 +83,8 @@ def compile(
             does, with checks that no GPU has. True, or a mapping of the emulator's options (``seed``, ``checks``, ...).
         cubin: for a ``cuda`` target, store machine code beside the PTX (ptxas makes it). A GPU of exactly this
             architecture loads it at once; any other one, and a driver that refuses it, assembles the PTX.
+        resident: for a ``mesh`` target, weights have to stay in the cores' memories from call to call: where these
+            cannot hold them, an error says so, and nothing streams in.
 
     Returns:
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`);
@@ -110,6 +113,7 @@ def compile(
         opt_level=opt_level,
         shapes=shape_items(shapes),
         cubin=cubin,
+        resident=resident,
         emulate=emulate,
         stop_after=None if stop_after == "emit" else stop_after,
         dump_ir=Path(folder) if folder else None,

@@ -44,6 +44,7 @@ class CompileOptions:
         pipeline: passes instead of the target's own.
         choices: KERNEL:NUMBER texts: candidates that kernels take instead of the first one.
         ranges: LOW:HIGH texts: what calibration saw of each product that becomes narrow.
+        resident: weights stay in the memories of a mesh's cores: where these cannot hold them, that is an error.
         sanitize: ``address`` where code for a CPU checks its accesses to memory (TILEWRIGHT_SANITIZE), else empty.
     """
 
@@ -62,6 +63,7 @@ class CompileOptions:
     pipeline: Pipeline | None = None
     choices: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
+    resident: bool = False
     sanitize: str = dataclasses.field(default_factory=config.sanitize.get)
 
     def __post_init__(self) -> None:

@@ -49,6 +49,8 @@ def text_of(value: Any) -> str:
         return json.dumps(value)
     if isinstance(value, float):
         return f"{value!r} : f64" if "." in repr(value) else f"{value:.17e} : f64"
+    if isinstance(value, bool):
+        return str(value).lower()
     if isinstance(value, int):
         return f"{value} : i64"
     if isinstance(value, Mapping):
@@ -68,6 +70,6 @@ def value_of(attribute: ir.Attribute) -> Any:
         return {named.name: value_of(named.attr) for named in attribute}
     if isinstance(attribute, ir.ArrayAttr):
         return [value_of(element) for element in attribute]
-    if isinstance(attribute, ir.StringAttr | ir.IntegerAttr | ir.FloatAttr):
+    if isinstance(attribute, ir.StringAttr | ir.BoolAttr | ir.IntegerAttr | ir.FloatAttr):
         return attribute.value
     raise UserError(f"#tile.device holds {attribute}: only text, numbers, lists and dictionaries are allowed")

@@ -44,6 +44,7 @@ class ModuleOptions:
         choices: ``KERNEL:NUMBER`` texts: kernels that take another candidate of their tiles than the first.
         ranges: ``LOW:HIGH`` of the activation of each product, for precision ``int8``.
         sanitize: ``address`` where code for a CPU checks its accesses to memory, else empty.
+        resident: weights have to stay in the memories of a mesh's cores.
     """
 
     precision: str = "f32"
@@ -52,6 +53,7 @@ class ModuleOptions:
     choices: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
     sanitize: str = ""
+    resident: bool = False
 
 
 _FIELDS = {field.name for field in dataclasses.fields(ModuleOptions)}
@@ -74,6 +76,8 @@ def annotate(
     """
     values = options if isinstance(options, ModuleOptions) else _checked(options or {}, "annotate")
     kept = {name: value for name, value in dataclasses.asdict(values).items() if value not in ((), "")}
+    if not values.resident:
+        del kept["resident"]
     root = module.operation
     root.attributes[DEVICE] = to_attribute(device, root.context)
     root.attributes[OPTIONS] = ir.Attribute.parse(text_of(kept), root.context)

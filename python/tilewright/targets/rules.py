@@ -105,6 +105,10 @@ RULES: tuple[Rule, ...] = (
         "emulate= runs the code of a GPU: the target must be cuda:sm_80 or cuda:sm_90a, not {t.name!r}",
     ),
     Rule(
+        lambda t, o: o.resident and not t.has_residents,
+        "resident= keeps weights in the cores' memories: the target must be mesh:NAME, not {t.name!r}",
+    ),
+    Rule(
         lambda t, o: o.cubin and not t.assembles,
         "cubin= stores a GPU's machine code: the target must be cuda:sm_80 or cuda:sm_90a, not {t.name!r}",
     ),

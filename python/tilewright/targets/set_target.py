@@ -49,6 +49,7 @@ class SetTarget(Pass):
     choices: tuple[str, ...] = option((), "KERNEL:NUMBER, kernels that take another candidate of tiles than the first")
     ranges: tuple[str, ...] = option((), "LOW:HIGH of the activation of each product, for precision int8")
     sanitize: str = option("", "address: code for a CPU checks its accesses to memory")
+    resident: bool = option(False, "weights have to stay in the memories of a mesh's cores")
 
     def run(self, op: ir.Operation) -> None:
         """Annotate the op, a module."""

@@ -6,22 +6,24 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
-from tilewright.plan.mesh.product import Product
+from tilewright.plan.mesh.product import Product, Skew
 from tilewright.plan.mesh.reduction_cost import choose as choose_scheme
 from tilewright.plan.mesh.shifted_product import shifted_product
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.colors import routes_by_color, usable_colors
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
-from tilewright.sim.coremesh.timing import time_program
+from tilewright.targets.mesh.cuts import Tiles, fastest
+from tilewright.targets.mesh.parts import Parts
 
 Algorithm = Literal["gemv", "meshgemm", "gemm_t"]
+_ALGORITHMS: tuple[Algorithm, ...] = ("meshgemm", "gemm_t", "gemv")
 
 #: Channels of machines that find ways by headers of packets.
 UNLIMITED = 1024
@@ -50,64 +52,102 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Choice:
-    """The algorithm, and cycles of one product of the batch by each that was compared."""
+    """The algorithm, its parts, and cycles of one product of the batch by each algorithm that was compared."""
 
     algorithm: Algorithm
     cycles: dict[str, float]
+    parts: Parts = Parts()
 
     def __str__(self) -> str:
         """For a remark."""
         others = [f"{name} {cycles:,.0f}" for name, cycles in self.cycles.items() if name != self.algorithm]
         told = f"{self.algorithm}: {self.cycles[self.algorithm]:,.0f} cycles simulated"
-        return f"{told}; {', '.join(others)}" if others else told
+        told = f"{told}; {', '.join(others)}" if others else told
+        return f"{told}; {self.parts}" if self.parts.count > 1 else told
 
 
 @functools.lru_cache(maxsize=256)
-def choose(sizes: Sizes, side: int, machine: Machine, row_split: bool = True) -> Choice:
-    """The fastest algorithm.
+def choose(sizes: Sizes, side: int, machine: Machine, row_split: bool = True, beside: int = 0) -> Choice:
+    """The fastest algorithm, in parts where a core's memory is too small for the whole.
 
     Args:
         side: cores along each side of the grid.
         row_split: the left operand's rows lie on several cores, so that a product row by row has to move them through
             the edge; where not, a product of matrices has to.
+        beside: bytes of each core that others take.
     """
-    found: dict[Algorithm, float] = {"gemv": _time(_vector(sizes, side, machine), machine) * (sizes.m or 1)}
+    room = machine.sram_bytes - machine.mesh.code_bytes - beside
+    found = {one: _cost(one, sizes, side, machine, room, row_split) for one in _algorithms(sizes)}
+    fitting = {one: cost for one, cost in found.items() if cost is not None}
+    if not fitting:  # the program's own error says what it needs
+        return Choice(min(found, key=_ALGORITHMS.index), dict.fromkeys(found, float("nan")))
+    best = min(fitting, key=lambda one: fitting[one][1])
+    return Choice(best, {one: cycles for one, (_, cycles) in fitting.items()}, fitting[best][0])
+
+
+def _algorithms(sizes: Sizes) -> list[Algorithm]:
+    """What could be taken."""
     if sizes.m is None:
-        return Choice("gemv", dict(found))
-    edge = _edge(sizes.m * sizes.k * sizes.dtype.itemsize, machine)
-    found["gemv"] += edge * row_split
-    turned = 0.0
-    if sizes.transposed:
-        product = Product(sizes.m, sizes.k, sizes.n, side, side, *_kinds(sizes))
-        found["gemm_t"] = _time(transposed_product(product), machine) + edge * (not row_split)
-        if not sizes.fixed[1]:
-            turned = _edge(sizes.n * sizes.k * sizes.dtype.itemsize, machine)
-            found["gemv"] += turned
-    skews = ["host" if fixed else "run" for fixed in sizes.fixed]
-    product = Product(sizes.m, sizes.k, sizes.n, side, side, *_kinds(sizes), *skews)
-    found["meshgemm"] = _time(shifted_product(product), machine) + edge * (not row_split) + turned
-    if sizes.m > MOST_ROWS:
-        del found["gemv"]
-    return Choice(min(found, key=lambda name: found[name]), dict(found))
+        return ["gemv"]
+    matrices: list[Algorithm] = ["gemm_t", "meshgemm"] if sizes.transposed else ["meshgemm"]
+    return matrices if sizes.m > MOST_ROWS else ["gemv", *matrices]
 
 
-def _kinds(sizes: Sizes) -> tuple[np.dtype, np.dtype, np.dtype]:
-    return sizes.dtype, sizes.result, sizes.result
+def _cost(
+    algorithm: Algorithm, sizes: Sizes, side: int, machine: Machine, room: int, row_split: bool
+) -> tuple[Parts, float] | None:
+    """Parts, and cycles with what passes the edge of the grid."""
+    blocks = [-(-size // side) for size in (sizes.m or 1, sizes.k, sizes.n)]
+    by_rows = algorithm == "gemv"
+    widths = sizes.dtype.itemsize, sizes.result.itemsize
+    moves = (not sizes.fixed[0], not sizes.fixed[1])
+    rows = (sizes.m or 1, 1) if by_rows else (1, blocks[0])
+    tiles = Tiles(*rows, blocks[1], blocks[2], *widths, moves)
+
+    def program(part: Tiles) -> Program:
+        cut = [own if new == old else new * side for own, new, old in _pairs(sizes, part, tiles)]
+        return _program(algorithm, replace(sizes, m=cut[0], k=cut[1], n=cut[2]), side, machine)
+
+    found = fastest(tiles, program, machine, room)
+    if found is None:
+        return None
+    parts, cycles = found
+    cycles *= (sizes.m or 1) if by_rows else 1
+    moved, weights = sizes.dtype.itemsize * (sizes.m or 0) * sizes.k, sizes.dtype.itemsize * sizes.k * sizes.n
+    if by_rows == row_split:
+        cycles += 2 * _edge(moved, machine)
+    if sizes.transposed and not sizes.fixed[1] and algorithm != "gemm_t":
+        cycles += 2 * _edge(weights, machine)
+    if parts.count > 1 and sizes.fixed[1]:
+        cycles += _edge(weights, machine)
+    return parts, cycles
+
+
+def _pairs(sizes: Sizes, part: Tiles, whole: Tiles) -> list[tuple[int, int, int]]:
+    return [(sizes.m or 1, part.m, whole.m), (sizes.k, part.k, whole.k), (sizes.n, part.n, whole.n)]
+
+
+def _program(algorithm: Algorithm, sizes: Sizes, side: int, machine: Machine) -> Program:
+    if algorithm == "gemv":
+        return _vector(sizes, side, machine)
+    kinds = sizes.dtype, sizes.result, sizes.result
+    assert sizes.m is not None
+    if algorithm == "gemm_t":
+        return transposed_product(Product(sizes.m, sizes.k, sizes.n, side, side, *kinds))
+    left, right = sizes.fixed
+    skews: tuple[Skew, Skew] = ("host" if left and right else "run", "host" if right else "run")
+    return shifted_product(Product(sizes.m, sizes.k, sizes.n, side, side, *kinds, *skews))
 
 
 def _vector(sizes: Sizes, side: int, machine: Machine) -> Program:
     wavelets = max(1, -(-(-(-sizes.n // side) * sizes.result.itemsize) // 4))
     channels = usable_colors(machine) if routes_by_color(machine) else UNLIMITED
     scheme = choose_scheme(side, wavelets, machine.mesh.ramp_cycles, channels, everywhere=True)
-    what = MatrixVector((sizes.k, sizes.n), side, side, "y", *_kinds(sizes), (scheme, scheme), "ring")
-    return matrix_vector(what)
-
-
-def _time(program: Program, machine: Machine) -> float:
-    return time_program(program, machine, loads=False).cycles
+    kinds = sizes.dtype, sizes.result, sizes.result
+    return matrix_vector(MatrixVector((sizes.k, sizes.n), side, side, "y", *kinds, (scheme, scheme), "ring"))
 
 
 def _edge(count: int, machine: Machine) -> float:
-    """Cycles for bytes to the edge of the grid and back."""
+    """Cycles for bytes to the edge of the grid, or from there."""
     rate = machine.mesh.offchip_bytes_per_cycle
-    return 2 * count / rate if rate else float(count)
+    return count / rate if rate else float(count)

@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.core.errors import TilewrightError
 from tilewright.ir.diagnostics import remark
 from tilewright.ir.generics import walk
+from tilewright.ir.target_info import options_of
 from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.plan.mesh.fit_program import fit_program
@@ -52,4 +53,4 @@ def rewrite(options: Any, op: ir.Operation) -> None:
         block = function.regions[0].blocks[0]
         numbers = {view.operation: at for at, view in enumerate(block.operations)}
         peaks = {numbers[one]: report.classes[0].peak for one, report in reports.items() if one in numbers}
-        place(block, peaks, machine)
+        place(block, peaks, machine, options_of(op).resident)

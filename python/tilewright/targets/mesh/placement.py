@@ -118,18 +118,17 @@ class Placement:
             places.laid[axes] = self._distributed(source, axes, self.fixed(value))
         return places.laid[axes]
 
-    def turned(self, value: ir.Value, order: Sequence[int], axes: Axes) -> ir.Value:
-        """The value on the grid, with its dimensions in another order: transposed outside of it."""
+    def transposed(self, value: ir.Value, order: Sequence[int]) -> ir.Value:
+        """The value with its dimensions in another order: transposed outside of the grid, if it has to be."""
         if list(order) == list(range(len(order))):
-            return self.laid(value, axes)
+            return value
         places, key = self._of(value), tuple(order)
         if key not in places.turned:
             source = self.outside(value, "it is transposed outside, for a product that reads it so")
             places.turned[key] = create_transposed(source, list(order))
             if not self.fixed(value):
                 remark(places.turned[key].owner, "transposed outside of the grid, for a product that reads it so")
-        found = places.turned[key]
-        return self.laid(found, axes)
+        return places.turned[key]
 
     def _distributed(self, source: ir.Value, axes: Axes, is_fixed: bool) -> ir.Value:
         kind = laid_type(source.type, axes, self.side)

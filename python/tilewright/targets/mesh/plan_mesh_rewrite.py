@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from tilewright.targets.mesh.attributes import (
 )
 from tilewright.targets.mesh.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.computations import Elementwise, Product, Reduction, computation, dims, loop_sizes
+from tilewright.targets.mesh.parts import PARTS
 
 Axes = tuple[str, ...]
 
@@ -47,6 +49,7 @@ class _Planner:
         self.side = side or max(1, min(mesh.height, mesh.width, longest))
         self.axes: dict[ir.Value, Axes] = {}
         self.fixed = Fixed()
+        self.order = {view.operation: at for at, view in enumerate(function.regions[0].blocks[0].operations)}
 
     def plan(self) -> None:
         self.function.attributes[SIDE] = number(self.side)
@@ -91,8 +94,11 @@ class _Planner:
     def _product(self, op: ir.Operation, found: Product) -> list[str]:
         loops = [""] * maps(op)[0].n_dims
         axis = self._axis_of_summed(op, found)
-        algorithm = self._choose(op, found, axis is None).algorithm
+        choice = self._choose(op, found, axis is None)
+        algorithm = choice.algorithm
         op.attributes[ALGORITHM] = ir.StringAttr.get(algorithm)
+        if choice.parts.count > 1:
+            op.attributes[PARTS] = choice.parts.attribute()
         if algorithm == "gemv":
             loops[found.summed] = axis or "y"
             loops[found.columns] = "x" if loops[found.summed] == "y" else "y"
@@ -127,9 +133,20 @@ class _Planner:
             self.side,
             self.machine,
             row_split,
+            self._beside(op),
         )
         remark(op, f"{_told([sizes[loop] for loop in found.batch])}{made}")
         return made
+
+    def _beside(self, op: ir.Operation) -> int:
+        """Bytes that a core holds of values which are made before an op, and read behind it."""
+        total = 0
+        for value, axes in self.axes.items():
+            if any(self.order.get(use.owner.operation, 0) > self.order[op] for use in value.uses):
+                shape = ir.RankedTensorType(value.type).shape
+                parts = [-(-size // (self.side if axis else 1)) for size, axis in zip(shape, axes, strict=True)]
+                total += prod(parts) * _dtype(value).itemsize
+        return total
 
 
 def _told(batch: Sequence[int]) -> str:

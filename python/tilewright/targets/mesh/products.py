@@ -10,37 +10,53 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tilewright.core.errors import UserError
+from tilewright.dialects.coremesh import Layout
 from tilewright.ir.generics import create, maps
 from tilewright.mlir import ir
 from tilewright.mlir.dialects import coremesh as ops
 from tilewright.targets.mesh.computations import Product, dims, loop_sizes
 from tilewright.targets.mesh.elementwise import lies
-from tilewright.targets.mesh.placement import Placement, laid_type
-from tilewright.targets.mesh.slices import extracted, stacked
+from tilewright.targets.mesh.parts import Parts, Span, length, spans
+from tilewright.targets.mesh.placement import Axes, Placement, laid_type
+from tilewright.targets.mesh.slices import added, cut_blocks, cut_whole, extracted, joined, sliced, stacked
 
 
 @dataclass(frozen=True, eq=False)
 class _Operand:
-    """An operand on the grid.
+    """An operand.
 
     Attributes:
+        value: on the grid; weights outside of it, so that they come in part by part.
+        axes: how it lies, or is to lie, on the grid.
         loops: along its dimensions; None where one index is always read.
         always: that index, by dimension.
     """
 
     value: ir.Value
+    axes: Axes
     loops: tuple[int | None, ...]
     always: dict[int, int]
 
-    def part(self, at: dict[int, int], parts: dict[object, ir.Value], side: int) -> ir.Value:
-        """Its slice at indices of batch loops; what was cut once is kept."""
+    def part(
+        self, at: dict[int, int], cut: dict[int, Span], kept: dict[object, ir.Value], where: Placement
+    ) -> ir.Value:
+        """Its slice at indices of batch loops, and parts of others, on the grid; what was cut once is kept."""
         own = {self.loops.index(loop): index for loop, index in at.items() if loop in self.loops} | self.always
-        if not own:
-            return self.value
-        key = (self.value, tuple(sorted(own.items())))
-        if key not in parts:
-            parts[key] = extracted(self.value, own, side)
-        return parts[key]
+        dims_left = [loop for dim, loop in enumerate(self.loops) if dim not in own]
+        spans = {dims_left.index(loop): span for loop, span in cut.items() if loop in dims_left and span is not None}
+        key = (self.value, tuple(sorted(own.items())), tuple(sorted(spans.items())))
+        if key not in kept:
+            kept[key] = self._cut(own, spans, where)
+        return kept[key]
+
+    def _cut(self, own: dict[int, int], spans: dict[int, tuple[int, int]], where: Placement) -> ir.Value:
+        if Layout.of(self.value.type) is not None:
+            value = extracted(self.value, own, where.side) if own else self.value
+            return cut_blocks(value, spans, where.side) if spans else value
+        value = sliced(self.value, own) if own else self.value
+        for dim, span in spans.items():
+            value = cut_whole(value, dim, span, where.side)
+        return where.laid(value, tuple(axis for dim, axis in enumerate(self.axes) if dim not in own))
 
 
 def product(op: ir.Operation, found: Product, algorithm: str, loops: Sequence[str], placement: Placement) -> ir.Value:
@@ -51,22 +67,79 @@ def product(op: ir.Operation, found: Product, algorithm: str, loops: Sequence[st
         loops: the axis along each, as far as the result lies along it.
     """
     out, sizes = [loop for loop in dims(maps(op)[-1]) if loop is not None], loop_sizes(op)
-    left, right = _operands(op, found, algorithm, loops, placement)
     batch = [loop for loop in out if loop in found.batch or (algorithm == "gemv" and loop == found.rows)]
     inner = [loop for loop in out if loop not in batch]
-    element = ir.RankedTensorType(op.results[0].type).element_type
-    tile = ir.RankedTensorType.get([sizes[loop] for loop in inner], element)
-    kind = laid_type(tile, tuple(loops[loop] for loop in inner), placement.side)
-    kept: dict[object, ir.Value] = {}
-    made = []
-    for indices in itertools.product(*(range(sizes[loop]) for loop in batch)):
-        at = dict(zip(batch, indices, strict=True))
-        pair = [operand.part(at, kept, placement.side) for operand in (left, right)]
-        made.append(_multiplied(pair, kind, algorithm))
+    one = _One(op, found, algorithm, loops, placement, inner)
+    indices = itertools.product(*(range(sizes[loop]) for loop in batch))
+    made = one.of([dict(zip(batch, at, strict=True)) for at in indices])
     if not batch:
         return made[0]
     whole = laid_type(op.results[0].type, lies(maps(op)[-1], loops), placement.side)
     return stacked(made, whole, [out.index(loop) for loop in batch])
+
+
+class _One:
+    """One product of a batch, in parts.
+
+    Args:
+        inner: loops of its result.
+    """
+
+    def __init__(
+        self,
+        op: ir.Operation,
+        found: Product,
+        algorithm: str,
+        loops: Sequence[str],
+        placement: Placement,
+        inner: list[int],
+    ) -> None:
+        self.algorithm, self.placement, self.inner = algorithm, placement, inner
+        self.axes = tuple(loops[loop] for loop in inner)
+        self.element = ir.RankedTensorType(op.results[0].type).element_type
+        self.operands = _operands(op, found, algorithm, loops, placement)
+        self.sizes, parts = loop_sizes(op), Parts.of(op)
+        self.cuts = {found.summed: parts.k, found.columns: parts.n}
+        if found.rows is not None and algorithm != "gemv":
+            self.cuts[found.rows] = parts.m
+        self.summed = found.summed
+        self.kept: dict[object, ir.Value] = {}
+
+    def of(self, batch: list[dict[int, int]]) -> list[ir.Value]:
+        """The results at indices of the batch: a part of weights comes in once for all of them."""
+        strips = [self._strips(batch, span) for span in self._spans(self.inner[-1])]
+        whole: dict[int, Span] = dict.fromkeys(self.inner)
+        return [self._joined(list(own), whole, len(self.inner) - 1) for own in zip(*strips, strict=True)]
+
+    def _strips(self, batch: list[dict[int, int]], columns: Span) -> list[ir.Value]:
+        """All rows of some columns, per index of the batch."""
+        rows = self._spans(self.inner[0]) if len(self.inner) > 1 else [columns]
+        pieces = [(at, dict(zip(self.inner, self._at(row, columns), strict=True))) for at in batch for row in rows]
+        made: list[ir.Value] = []
+        for depth in self._spans(self.summed):
+            terms = [self._term(at, result, depth) for at, result in pieces]
+            made = [added(*pair) for pair in zip(made, terms, strict=True)] if made else terms
+        strip = dict(zip(self.inner, self._at(None, columns), strict=True))
+        return [self._joined(made[at : at + len(rows)], strip, 0) for at in range(0, len(made), len(rows))]
+
+    def _at(self, row: Span, columns: Span) -> tuple[Span, ...]:
+        return (row, columns) if len(self.inner) > 1 else (columns,)
+
+    def _term(self, batch: dict[int, int], result: dict[int, Span], depth: Span) -> ir.Value:
+        cut = {**result, self.summed: depth}
+        pair = [one.part(batch, cut, self.kept, self.placement) for one in self.operands]
+        return _multiplied(pair, self._kind(result), self.algorithm)
+
+    def _joined(self, parts: list[ir.Value], result: dict[int, Span], dim: int) -> ir.Value:
+        return parts[0] if len(parts) == 1 else joined(parts, self._kind(result), dim)
+
+    def _kind(self, result: dict[int, Span]) -> ir.RankedTensorType:
+        side = self.placement.side
+        shape = [length(self.sizes[loop], side, result[loop]) for loop in self.inner]
+        return laid_type(ir.RankedTensorType.get(shape, self.element), self.axes, side)
+
+    def _spans(self, loop: int) -> list[Span]:
+        return spans(self.sizes[loop], self.placement.side, self.cuts[loop])
 
 
 def _operands(
@@ -105,7 +178,10 @@ def _operand(
     wanted = [have[at] for at in turn]
     lie = tuple("" if loop is None else axes.get(loop, "") for loop in wanted)
     always = {place: ir.AffineConstantExpr(read.results[at]).value for place, at in enumerate(turn) if have[at] is None}
-    return _Operand(placement.turned(op.operands[number], turn, lie), tuple(wanted), always)
+    value = placement.transposed(op.operands[number], turn)
+    if not placement.fixed(op.operands[number]):
+        value = placement.laid(value, lie)
+    return _Operand(value, lie, tuple(wanted), always)
 
 
 def _multiplied(pair: list[ir.Value], kind: ir.Type, algorithm: str) -> ir.Value:

@@ -39,7 +39,7 @@ class _Held:
         return number < self.last and self.first < number or (self.stays and self.first != number)
 
 
-def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine) -> None:
+def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine, resident: bool = False) -> None:
     """Say which weights stream in from outside in each call, so that all fits; note the bytes of each program.
 
     A program may overwrite what it reads: what is read again is counted beside the program's own buffers.
@@ -47,9 +47,10 @@ def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine) -> None:
     Args:
         block: of the function.
         peaks: for the number of each op that is a program, bytes of its fullest core, without code.
+        resident: weights have to stay: nothing streams.
 
     Raises:
-        UserError: a core's memory is too small even where all weights are streamed.
+        UserError: a core's memory is too small even where all weights are streamed, or they have to stay.
     """
     operations = [view.operation for view in block.operations]
     held = _held(operations)
@@ -57,8 +58,8 @@ def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine) -> None:
     room = machine.sram_bytes - machine.mesh.code_bytes
     movable = sorted((one for one in held if one.stays), key=lambda one: one.count)
     while max(needs.values(), default=0) > room:
-        if not movable or not machine.mesh.offchip_bytes_per_cycle:
-            raise _too_much(operations, held, needs, machine)
+        if resident or not movable or not machine.mesh.offchip_bytes_per_cycle:
+            raise _too_much(operations, held, needs, machine, resident)
         _stream(movable.pop(), machine)
         needs = {at: peak + sum(one.count for one in held if one.at(at)) for at, peak in peaks.items()}
     for at, need in needs.items():
@@ -98,17 +99,22 @@ def _bytes(value: ir.Value) -> int:
 
 
 def _too_much(
-    operations: Sequence[ir.Operation], held: Sequence[_Held], needs: Mapping[int, int], machine: Machine
+    operations: Sequence[ir.Operation],
+    held: Sequence[_Held],
+    needs: Mapping[int, int],
+    machine: Machine,
+    resident: bool,
 ) -> UserError:
     at = max(needs, key=lambda number: needs[number])
     name = ir.StringAttr(operations[at].attributes["name"]).value
     beside = sorted((one.count for one in held if one.at(at)), reverse=True)
     own = needs[at] - sum(beside)
+    remedy = "leave resident= out (weights stream in for each call)" if resident else "a model that is cut in parts"
     error = UserError(
         f"Memory: a core of machine '{machine.name}' has {machine.sram_bytes} bytes, of which code takes "
-        f"{machine.mesh.code_bytes}; at program '{name}' it needs {needs[at]}: {own} of the program's own, and "
-        f"{len(beside)} tensors that are read again ({', '.join(map(str, beside[:8]))} bytes). Use a machine with more "
-        "cores or memory, narrower numbers, a smaller batch, or a model that is cut in parts."
+        f"{machine.mesh.code_bytes}; at program '{name}' core (y=0, x=0) needs {needs[at]}: {own} of the program's "
+        f"own, and {len(beside)} tensors that are read again ({', '.join(map(str, beside[:8]))} bytes). Use a machine "
+        f"with more cores or memory, narrower numbers, a smaller batch, or {remedy}."
     )
     error.mlir_location = operations[at].location  # type: ignore[attr-defined]
     return error

@@ -8,28 +8,103 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tilewright.dialects.coremesh import block_type
-from tilewright.ir.generics import create
+from tilewright.ir.generics import create, create_fill, create_generic, create_zero
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import number
-from tilewright.targets.mesh.placement import axes_of, laid_type, local
+from tilewright.targets.mesh.placement import axes_of, empty_block, laid_type, local
 
 
 def extracted(value: ir.Value, at: Mapping[int, int], side: int) -> ir.Value:
-    """The part at an index along each of some dimensions, which it no longer has."""
-    kind = ir.RankedTensorType(value.type)
+    """The part of a value on a grid at an index along each of some dimensions, which it no longer has."""
+    kind, axes = ir.RankedTensorType(value.type), axes_of(value)
     kept = [dim for dim in range(kind.rank) if dim not in at]
-    axes = axes_of(value)
     shape = ir.RankedTensorType.get([kind.shape[dim] for dim in kept], kind.element_type)
     result = laid_type(shape, tuple(axes[dim] for dim in kept), side)
-    block = ir.RankedTensorType(block_type(value.type))
+    return local([value], result, lambda blocks: sliced(blocks[0], at))
+
+
+def sliced(value: ir.Value, at: Mapping[int, int]) -> ir.Value:
+    """The part of a tensor at an index along each of some dimensions, which it no longer has."""
+    kind = ir.RankedTensorType(value.type)
+    result = [size for dim, size in enumerate(kind.shape) if dim not in at]
+    return _slice(value, result, {dim: (index, 1) for dim, index in at.items()})
+
+
+def cut_blocks(value: ir.Value, spans: Mapping[int, tuple[int, int]], side: int) -> ir.Value:
+    """The same elements of each block of a value on a grid: where they begin and how many, by dimension."""
+    kind = ir.RankedTensorType(value.type)
+    shape = [side * spans[dim][1] if dim in spans else size for dim, size in enumerate(kind.shape)]
+    result = laid_type(ir.RankedTensorType.get(shape, kind.element_type), axes_of(value), side)
+    block = list(ir.RankedTensorType(block_type(result)).shape)
+    return local([value], result, lambda blocks: _slice(blocks[0], block, spans))
+
+
+def cut_whole(value: ir.Value, dim: int, span: tuple[int, int], side: int) -> ir.Value:
+    """What `cut_blocks` is, of a tensor outside of the grid, along one dimension; zeros are behind its end."""
+    kind = ir.RankedTensorType(value.type)
+    shape, block = list(kind.shape), -(-kind.shape[dim] // side)
+    whole = [side * block if at == dim else size for at, size in enumerate(shape)]
+    if whole != shape:
+        zeros = create_fill(create_zero(kind.element_type), _empty(whole, kind))
+        value = inserted(value, zeros, {})
+    groups = [[at] if at < dim else [dim, dim + 1] if at == dim else [at + 1] for at in range(kind.rank)]
+    value = expanded(value, [*shape[:dim], side, block, *shape[dim + 1 :]], groups)
+    start, count = span
+    value = _slice(value, [*shape[:dim], side, count, *shape[dim + 1 :]], {dim + 1: (start, count)})
+    result = ir.RankedTensorType.get([*shape[:dim], side * count, *shape[dim + 1 :]], kind.element_type)
+    reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get(list(map(number, group))) for group in groups])
+    return create("tensor.collapse_shape", [value], result, {"reassociation": reassociation})
+
+
+def inserted(part: ir.Value, whole: ir.Value, at: Mapping[int, int]) -> ir.Value:
+    """A tensor with a part of it replaced, which begins at these indices, by dimension."""
+    kind = ir.RankedTensorType(part.type)
+    attributes = _places([at.get(dim, 0) for dim in range(kind.rank)], list(kind.shape), [1, 1, 0, 0, 0])
+    return create("tensor.insert_slice", [part, whole], whole.type, attributes)
+
+
+def joined(parts: Sequence[ir.Value], result: ir.RankedTensorType, dim: int) -> ir.Value:
+    """Values on a grid whose blocks become one along a dimension."""
+    return local(list(parts), result, lambda blocks: _joined(blocks, dim))
+
+
+def added(left: ir.Value, right: ir.Value) -> ir.Value:
+    """The sum of two values that lie alike on a grid."""
+    kind = ir.RankedTensorType(left.type)
+    same = ir.AffineMap.get_identity(kind.rank)
+
+    def compute(blocks: list[ir.Value]) -> ir.Value:
+        pairs = [(block, same) for block in blocks]
+        return create_generic(pairs, empty_block(kind), same, [False] * kind.rank, _sum)
+
+    return local([left, right], kind, compute)
+
+
+def _sum(elements: list[ir.Value]) -> ir.Value:
+    return create("arith.addf", elements[:2], elements[0].type)
+
+
+def _slice(value: ir.Value, result: Sequence[int], spans: Mapping[int, tuple[int, int]]) -> ir.Value:
+    """A slice of a tensor, as a tensor of this shape."""
+    kind = ir.RankedTensorType(value.type)
+    offsets = [spans[dim][0] if dim in spans else 0 for dim in range(kind.rank)]
+    sizes = [spans[dim][1] if dim in spans else size for dim, size in enumerate(kind.shape)]
+    made = ir.RankedTensorType.get(list(result), kind.element_type)
+    return create("tensor.extract_slice", [value], made, _places(offsets, sizes, [1, 0, 0, 0]))
+
+
+def _places(offsets: Sequence[int], sizes: Sequence[int], segments: Sequence[int]) -> dict[str, ir.Attribute]:
     numbers = ir.DenseI64ArrayAttr.get
-    attributes = {
-        "static_offsets": numbers([at.get(dim, 0) for dim in range(kind.rank)]),
-        "static_sizes": numbers([1 if dim in at else size for dim, size in enumerate(block.shape)]),
-        "static_strides": numbers([1] * kind.rank),
-        "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),
+    return {
+        "static_offsets": numbers(list(offsets)),
+        "static_sizes": numbers(list(sizes)),
+        "static_strides": numbers([1] * len(offsets)),
+        "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments)),
     }
-    return local([value], result, lambda blocks: create("tensor.extract_slice", blocks, block_type(result), attributes))
+
+
+def _empty(shape: Sequence[int], like: ir.RankedTensorType) -> ir.Value:
+    return create("tensor.empty", [], ir.RankedTensorType.get(list(shape), like.element_type))
 
 
 def stacked(parts: Sequence[ir.Value], result: ir.RankedTensorType, dims: Sequence[int]) -> ir.Value:

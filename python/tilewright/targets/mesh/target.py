@@ -25,6 +25,7 @@ class MeshTarget(Target):
     kind = "mesh"
     forms = ("mesh:NAME (a mesh of cores, simulated)",)
     runs_apart = False
+    has_residents = True
 
     def check_name(self) -> None:
         """Refuse names of no mesh; the kind alone is what phases are made for."""

@@ -194,11 +194,6 @@ def test_weights_that_no_core_can_hold_stream() -> None:
     assert max(kernel.details["memory"] for kernel in compiled.kernels) <= 48 * 1024
 
 
-def test_what_is_too_large_is_an_error() -> None:
-    with pytest.raises(UserError, match=r"needs \d+ bytes .* of machine 'toy8x8' has 49152"):
-        tw.compile(product(8, 1024, 1024), TARGET)
-
-
 @pytest.mark.parametrize("name", ["wormhole", "ipu", "wse2"])
 def test_other_machines(name: str) -> None:
     """A torus and an exchange that find ways by headers of packets; a machine with more cores than a model has rows."""

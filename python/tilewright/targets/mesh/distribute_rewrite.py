@@ -9,19 +9,22 @@ from typing import Any
 
 from tilewright.core.errors import TilewrightError, UserError
 from tilewright.ir.generics import maps, walk
+from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import located
-from tilewright.targets.mesh.attributes import ALGORITHM, LOOPS, OUTSIDE, SIDE
+from tilewright.targets.mesh.attributes import ALGORITHM, LOOPS, OUTSIDE, SIDE, machine_of
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.elementwise import elementwise
+from tilewright.targets.mesh.moving.moves import Moves
+from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped
+from tilewright.targets.mesh.moving.slice_ops import SLICES, part
 from tilewright.targets.mesh.placement import Placement
 from tilewright.targets.mesh.products import product
 from tilewright.targets.mesh.reductions import reduction
-from tilewright.targets.mesh.reshapes import reshaped
 
 
 def _distribute(function: ir.Operation) -> None:
-    placement = Placement(ir.IntegerAttr(function.attributes[SIDE]).value)
+    placement = Placement(ir.IntegerAttr(function.attributes[SIDE]).value, _moves(function))
     old: list[ir.Operation] = []
     for view in list(function.regions[0].blocks[0].operations):
         op = view.operation
@@ -39,10 +42,16 @@ def _distribute(function: ir.Operation) -> None:
         op.erase()
 
 
+def _moves(function: ir.Operation) -> Moves:
+    return Moves(function, None if find_device(function) is None else machine_of(function))
+
+
 def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
     """What an op becomes on the grid; None where it stays outside."""
-    if op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+    if op.name in RESHAPES:
         return reshaped(op, placement)
+    if op.name in SLICES:
+        return part(op, placement)
     if LOOPS not in op.attributes:
         return None
     loops = [ir.StringAttr(axis).value for axis in ir.ArrayAttr(op.attributes[LOOPS])]

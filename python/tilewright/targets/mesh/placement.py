@@ -1,20 +1,26 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Values of a function that lie on the grid, outside of it, or both; what moves between is made once."""
+"""Values of a function that lie on the grid, outside of it, or both; what moves between is made once.
+
+What lies on the grid moves there, from core to core, or through its edge, whichever is faster (`moves`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
+from tilewright.core.dtypes import of_mlir
 from tilewright.dialects.coremesh import Layout, Split, block_type
 from tilewright.ir.diagnostics import remark
 from tilewright.ir.generics import create, create_transposed
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import FIXED, Fixed
+from tilewright.targets.mesh.moving.moves import Moves
 
-#: Per dimension: "", an axis, or an axis whose blocks are skewed.
+#: Per dimension: "", an axis, an axis whose blocks are skewed, as in "y skew", or of a size, as in "x block 4".
 Axes = tuple[str, ...]
 
 
@@ -31,7 +37,7 @@ def axes_of(value: ir.Value) -> Axes:
     """How a value on the grid lies."""
     layout = Layout.of(value.type)
     assert layout is not None
-    return tuple("" if split is None else split.axis for split in layout.splits)
+    return tuple("" if split is None else _written(split) for split in layout.splits)
 
 
 def local(inputs: Sequence[ir.Value], result: ir.Type, compute: Callable[[list[ir.Value]], ir.Value]) -> ir.Value:
@@ -74,11 +80,12 @@ class Placement:
 
     Attributes:
         side: cores along each side of the grid.
+        moves: decides how values move from one layout to another.
         fixed: which values are the same in each call.
     """
 
-    def __init__(self, side: int) -> None:
-        self.side, self.fixed = side, Fixed()
+    def __init__(self, side: int, moves: Moves) -> None:
+        self.side, self.moves, self.fixed = side, moves, Fixed()
         self._places: dict[ir.Value, _Places] = {}
         self._made: set[ir.Value] = set()
 
@@ -105,7 +112,9 @@ class Placement:
         places = self._of(value)
         if places.outside is None:
             laid = next(iter(places.laid.values()))
-            places.outside = create("coremesh.assemble", [laid], value.type)
+            kind = ir.RankedTensorType(value.type)  # a transposed value has a layout of its own
+            plain = ir.RankedTensorType.get(kind.shape, kind.element_type)
+            places.outside = create("coremesh.assemble", [laid], plain)
             if why:
                 remark(laid.owner, f"collected through the edge of the grid: {why}")
         return places.outside
@@ -113,22 +122,45 @@ class Placement:
     def laid(self, value: ir.Value, axes: Axes) -> ir.Value:
         """The value on the grid."""
         places = self._of(value)
+        if axes not in places.laid and places.laid:
+            self._move(value, axes, places)
         if axes not in places.laid:
             source = self.outside(value, f"its reader needs it along ({', '.join(axis or '*' for axis in axes)})")
             places.laid[axes] = self._distributed(source, axes, self.fixed(value))
         return places.laid[axes]
 
+    def _move(self, value: ir.Value, axes: Axes, places: _Places) -> None:
+        """Move a value from core to core, unless that is not to be."""
+        source, kind = next(iter(places.laid.values())), laid_type(value.type, axes, self.side)
+        made = create("coremesh.relayout", [source], kind)
+        if self.moves.on_grid(made.owner):
+            places.laid[axes] = made
+        else:
+            made.owner.erase()
+            self.outside(value, "")
+
     def transposed(self, value: ir.Value, order: Sequence[int]) -> ir.Value:
-        """The value with its dimensions in another order: transposed outside of the grid, if it has to be."""
+        """The value with its dimensions in another order: transposed by each core alone, or outside of the grid."""
         if list(order) == list(range(len(order))):
             return value
         places, key = self._of(value), tuple(order)
         if key not in places.turned:
-            source = self.outside(value, "it is transposed outside, for a product that reads it so")
-            places.turned[key] = create_transposed(source, list(order))
-            if not self.fixed(value):
-                remark(places.turned[key].owner, "transposed outside of the grid, for a product that reads it so")
+            places.turned[key] = self._turned(value, key)
         return places.turned[key]
+
+    def _turned(self, value: ir.Value, order: tuple[int, ...]) -> ir.Value:
+        if not self.is_made(value):
+            made = create_transposed(self.outside(value, ""), list(order))
+            if not self.fixed(value):
+                remark(made.owner, "transposed outside of the grid, for a product that reads it so")
+            return made
+        source, axes = self.any(value)
+        kind = ir.RankedTensorType(value.type)
+        turned = ir.RankedTensorType.get([kind.shape[dim] for dim in order], kind.element_type)
+        result = laid_type(turned, tuple(axes[dim] for dim in order), self.side)
+        made = local([source], result, lambda blocks: create_transposed(blocks[0], list(order)))
+        self.made(made, made)
+        return made
 
     def _distributed(self, source: ir.Value, axes: Axes, is_fixed: bool) -> ir.Value:
         kind = laid_type(source.type, axes, self.side)
@@ -139,8 +171,19 @@ class Placement:
         return self._places.setdefault(value, _Places(outside=value))
 
 
+def block_bytes(kind: ir.Type) -> int:
+    """Bytes that one core holds of a tensor on the grid."""
+    block = ir.RankedTensorType(block_type(kind))
+    return prod(block.shape) * of_mlir(str(block.element_type)).itemsize
+
+
 def _split(axis: str) -> Split | None:
     if not axis:
         return None
-    name, _, skew = axis.partition(" ")
-    return Split("y" if name == "y" else "x", order="ring", skew=bool(skew))
+    name, *how = axis.split()
+    blocks = (int(how[1]),) if how[:1] == ["block"] else ()
+    return Split("y" if name == "y" else "x", order="ring", skew=how == ["skew"], blocks=blocks)
+
+
+def _written(split: Split) -> str:
+    return f"{split.axis} block {split.blocks[0]}" if split.blocks else split.axis

@@ -27,9 +27,11 @@ from tilewright.targets.mesh.attributes import (
     number,
     texts,
 )
-from tilewright.targets.mesh.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.computations import Elementwise, Product, Reduction, computation, dims, loop_sizes
-from tilewright.targets.mesh.parts import PARTS
+from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
+from tilewright.targets.mesh.cutting.parts import PARTS
+from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped_axes
+from tilewright.targets.mesh.moving.slice_ops import SLICES, sliced_axes
 
 Axes = tuple[str, ...]
 
@@ -53,11 +55,26 @@ class _Planner:
 
     def plan(self) -> None:
         self.function.attributes[SIDE] = number(self.side)
-        for op in walk(self.function, "linalg.generic"):
+        for op in _walk(self.function):
             try:
-                self._plan(op)
+                if op.name == "linalg.generic":
+                    self._plan(op)
+                else:
+                    self._follow(op)
             except TilewrightError as error:
                 raise located(error, op) from error
+
+    def _follow(self, op: ir.Operation) -> None:
+        """How the result of a reshape or a slice lies."""
+        made = next((value for value in list(op.operands)[:2] if value in self.axes), None)
+        if made is None or op.parent.operation != self.function:
+            return
+        if op.name in RESHAPES:
+            axes = reshaped_axes(op, self.axes[made], self.side)
+        else:
+            axes = sliced_axes(op, self.axes[made], made == op.operands[0])
+        if axes is not None:
+            self.axes[op.results[0]] = axes[0 if op.name == SLICES[0] else 1]
 
     def _plan(self, op: ir.Operation) -> None:
         top = op.parent.operation == self.function
@@ -80,7 +97,7 @@ class _Planner:
         for value, map_ in zip(op.operands, maps(op)[:-1], strict=False):
             if value in self.axes:
                 pairs = zip(dims(map_), self.axes[value], strict=True)
-                known = {loop: axis for loop, axis in pairs if loop is not None}
+                known = {loop: axis.partition(" ")[0] for loop, axis in pairs if loop is not None}
                 best = known if len(known) > len(best) else best
         loops = [best.get(loop, "") for loop in range(len(sizes))]
         open_ = [loop for loop, size in enumerate(sizes) if loop not in best and size > 1]
@@ -114,7 +131,7 @@ class _Planner:
             return "y" if found.rows is None or loop_sizes(op)[found.rows] == 1 else None
         lies = dict(zip(dims(maps(op)[found.left]), self.axes[value], strict=True))
         axis = lies.pop(found.summed)
-        return axis if axis and not any(lies.values()) else None
+        return axis.partition(" ")[0] if axis and not any(lies.values()) else None
 
     def _choose(self, op: ir.Operation, found: Product, row_split: bool) -> Choice:
         sizes, (left, right) = loop_sizes(op), (op.operands[found.left], op.operands[found.right])
@@ -147,6 +164,19 @@ class _Planner:
                 parts = [-(-size // (self.side if axis else 1)) for size, axis in zip(shape, axes, strict=True)]
                 total += prod(parts) * _dtype(value).itemsize
         return total
+
+
+def _walk(function: ir.Operation) -> list[ir.Operation]:
+    """What is planned, or follows from that, in order."""
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        if inner.name in ("linalg.generic", *RESHAPES, *SLICES):
+            found.append(inner.operation)
+        return ir.WalkResult.ADVANCE
+
+    function.walk(visit)
+    return found
 
 
 def _told(batch: Sequence[int]) -> str:

@@ -15,8 +15,8 @@ from tilewright.ir.generics import create, maps
 from tilewright.mlir import ir
 from tilewright.mlir.dialects import coremesh as ops
 from tilewright.targets.mesh.computations import Product, dims, loop_sizes
+from tilewright.targets.mesh.cutting.parts import Parts, Span, length, spans
 from tilewright.targets.mesh.elementwise import lies
-from tilewright.targets.mesh.parts import Parts, Span, length, spans
 from tilewright.targets.mesh.placement import Axes, Placement, laid_type
 from tilewright.targets.mesh.slices import added, cut_blocks, cut_whole, extracted, joined, sliced, stacked
 

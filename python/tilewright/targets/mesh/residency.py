@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
-from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import UserError
-from tilewright.dialects.coremesh import Layout, block_type
+from tilewright.dialects.coremesh import Layout
 from tilewright.ir.diagnostics import remark
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.targets.mesh.attributes import FIXED, MEMORY, STREAMED, number
+from tilewright.targets.mesh.placement import block_bytes
 
 
 @dataclass
@@ -82,7 +81,7 @@ def _held(operations: Sequence[ir.Operation]) -> list[_Held]:
         for value in op.results:
             if Layout.of(value.type) is not None:
                 readers = [places[_outer(use.owner.operation, places)] for use in value.uses]
-                found.append(_Held(op, _bytes(value), at, max(readers, default=at), FIXED in op.attributes))
+                found.append(_Held(op, block_bytes(value.type), at, max(readers, default=at), FIXED in op.attributes))
     return found
 
 
@@ -91,11 +90,6 @@ def _outer(op: ir.Operation, places: Mapping[ir.Operation, int]) -> ir.Operation
         assert op.parent is not None
         op = op.parent.operation
     return op
-
-
-def _bytes(value: ir.Value) -> int:
-    block = ir.RankedTensorType(block_type(value.type))
-    return prod(block.shape) * of_mlir(str(block.element_type)).itemsize
 
 
 def _too_much(

@@ -17,8 +17,8 @@ import tilewright as tw
 from tilewright.core.errors import UserError
 from tilewright.demo.graph import GraphBuilder
 from tilewright.sim.coremesh.machine import machine
-from tilewright.targets.mesh.choice import Sizes, choose
-from tilewright.targets.mesh.parts import length, spans
+from tilewright.targets.mesh.cutting.choice import Sizes, choose
+from tilewright.targets.mesh.cutting.parts import length, spans
 from tilewright.targets.mesh.pipeline import PIPELINE
 
 TARGET = "mesh:toy8x8"

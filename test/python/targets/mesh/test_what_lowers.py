@@ -58,6 +58,18 @@ def moved(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("Reshape", x, g.const([12, 12])), [12, 12]
 
 
+def turned(g: GraphBuilder) -> tuple[str, list[int]]:
+    """Heads are taken apart, and put together in another order."""
+    x = g.op("MatMul", g.input("x", np.float32, [3, 8]), g.weight(drawn(8, 20)))
+    return g.op("Exp", g.op("Transpose", g.op("Reshape", x, g.const([3, 5, 4])), perm=[1, 0, 2])), [5, 3, 4]
+
+
+def sliced(g: GraphBuilder) -> tuple[str, list[int]]:
+    x = g.op("Exp", g.input("x", np.float32, [7, 5]))
+    first, second = (g.op("Slice", x, g.const([at]), g.const([at + 3]), g.const([1])) for at in (0, 2))
+    return g.op("Concat", g.op("Exp", second), first, axis=1), [7, 6]
+
+
 def gathered(g: GraphBuilder) -> tuple[str, list[int]]:
     x = g.op("Exp", g.input("x", np.float32, [7, 5]))
     return g.op("Exp", g.op("Gather", x, g.input("at", np.int64, [3]))), [3, 5]
@@ -75,11 +87,13 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
         (reduced("ReduceMax"), {"allreduce"}, set()),
     ),
     "softmax, layer normalization": ((normalized, {"allreduce", "local"}, set()),),
-    "reshape of sizes 1, or of dimensions that no axis splits": ((unit, {"local"}, set()),),
-    "other reshapes, gathers, windows, integers, loops": (
-        (moved, {"gemm"}, {"tensor.collapse_shape"}),
-        (gathered, {"local"}, {"linalg.generic", "tensor.extract"}),
+    "reshape, slice, concatenation, transposition of what the grid made": (
+        (unit, {"local"}, set()),
+        (moved, {"gemm", "local"}, set()),
+        (turned, {"gemv", "local"}, set()),
+        (sliced, {"local"}, set()),
     ),
+    "gathers, windows, integers, loops": ((gathered, {"local"}, {"linalg.generic", "tensor.extract"}),),
 }
 CASES = [(row, number) for row, cases in ROWS.items() for number in range(len(cases))]
 

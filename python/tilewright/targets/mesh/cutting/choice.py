@@ -19,8 +19,8 @@ from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.colors import routes_by_color, usable_colors
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
-from tilewright.targets.mesh.cuts import Tiles, fastest
-from tilewright.targets.mesh.parts import Parts
+from tilewright.targets.mesh.cutting.cuts import Tiles, fastest
+from tilewright.targets.mesh.cutting.parts import Parts
 
 Algorithm = Literal["gemv", "meshgemm", "gemm_t"]
 _ALGORITHMS: tuple[Algorithm, ...] = ("meshgemm", "gemm_t", "gemv")

@@ -13,7 +13,7 @@ from tilewright.sim.coremesh.checks.memory import core_classes
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
 from tilewright.sim.coremesh.timing import time_program
-from tilewright.targets.mesh.parts import Parts
+from tilewright.targets.mesh.cutting.parts import Parts
 
 #: Parts that are tried: products of powers of two up to this.
 _MOST = 4096

@@ -180,7 +180,7 @@ def SinkLoops : Pass<"tile-sink-loops", "::mlir::ModuleOp"> {
     ```
     After:
     ```mlir
-    tile.kernel @loop_k(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) {
+    tile.kernel @loop_k(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "task"} {
       ...
       %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
         %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)

@@ -72,6 +72,8 @@ private:
     int64_t ns = 0;
     for (tile::LaunchOp launch : launchesIn(stretch.ops.front()))
       ns += predicted(lookUp(launch.getKernel()), "ns");
+    if (ns == 0)
+      return; // nobody has predicted it
     NamedAttribute parts[] = {
         b.getNamedAttr("ns", b.getI64IntegerAttr(ns * trips->getSExtValue())),
         b.getNamedAttr("occupancy",

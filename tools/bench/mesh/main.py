@@ -15,6 +15,7 @@ from typing import Any, get_args
 from bench import records
 from bench.mesh.layers import HALF, decode, decode_cycles, prefill_cycles, tile
 from bench.mesh.published import A100_WATTS, CAPACITIES, ENERGY, MODELS, REQUESTS, TOKENS
+from bench.mesh.speed import speed
 from tilewright.plan.mesh.kv_cache import capacity
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
@@ -125,6 +126,7 @@ TABLES: dict[str, Callable[[], list[Row]]] = {
     "capacities": capacities,
     "energies": energies,
     "products": products,
+    "speed": speed,
 }
 
 

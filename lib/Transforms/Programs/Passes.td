@@ -183,16 +183,14 @@ def SinkLoops : Pass<"tile-sink-loops", "::mlir::ModuleOp"> {
     tile.kernel @loop_k(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "task"} {
       ...
       %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
-        %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
-        %x = tile.load %a[%o] : memref<64xf32>, !tile.tile<8xf32>
-        tile.store %x, %b[%o] : !tile.tile<8xf32>, memref<64xf32>
+        ...
         scf.yield %b, %a : memref<64xf32>, memref<64xf32>
       }
       tile.return
     }
     func.func @main(%h: memref<64xf32>, %n: memref<64xf32>) {
       ...
-      tile.launch @loop_k grid(%c8) outs(%h, %n : memref<64xf32>, memref<64xf32>)
+      tile.launch @loop_k grid(%k) outs(%h, %n : memref<64xf32>, memref<64xf32>)
       return
     }
     ```

@@ -15,7 +15,7 @@ from __future__ import annotations
 from bench.case import Case, Form, Suite
 
 _PEERS = ("torch", "onnxruntime")
-_DRIVEN = Form("driven", without=("tile-plan-programs",))
+_DRIVEN = Form("driven", without=("tile-plan-levels", "tile-plan-programs"))
 
 
 def _case(model: str, batch: int, **sizes: int) -> Case:

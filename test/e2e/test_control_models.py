@@ -38,7 +38,7 @@ def compiled(name: str, arch: str, driven: bool = False, **options: Any) -> Any:
     chosen = {}
     if driven:
         whole = registry.parse_target(target).here().pipeline(CompileOptions())
-        chosen["pipeline"] = whole.without("tile-plan-loops")
+        chosen["pipeline"] = whole.without("tile-plan-levels", "tile-plan-loops")
     emulated = {"multiprocessors": UNITS, **options}
     return tw.compile(str(models.path(name)), target=target, emulate=emulated, **chosen)
 

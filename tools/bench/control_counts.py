@@ -121,7 +121,7 @@ def count(case: Case, arch: str, driven: bool) -> Counts:
     target, chosen = f"cuda:{arch}", {}
     if driven:
         whole = registry.parse_target(target).here().pipeline(CompileOptions())
-        chosen["pipeline"] = whole.without("tile-plan-loops")
+        chosen["pipeline"] = whole.without("tile-plan-levels", "tile-plan-loops")
     model = tw.compile(str(models.path(case.model, **case.sizes)), target=target, emulate=True, **chosen)
     artifact = Artifact(model.path)
     device = CountingDevice(arch)

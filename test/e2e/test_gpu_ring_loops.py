@@ -40,16 +40,26 @@ def weight(width: int) -> np.ndarray:
     return (np.random.default_rng(0).standard_normal((width, width)) * width**-0.5).astype(F16)
 
 
-def loop(rows: int, width: int) -> onnx.ModelProto:
-    """`x` [rows, width] through tanh(x w), `n` times; the state is one of two buffers by turns."""
+def loop(rows: int, width: int, beside: bool = False) -> onnx.ModelProto:
+    """`x` [rows, width] through tanh(x w), `n` times; the state is one of two buffers by turns.
+
+    `beside`: four numbers `z` go through Cos before the product, in a launch that need not be met behind.
+    """
     g = Graph("loop", 20)
     x, n = g.input("x", F16, [rows, width]), g.input("n", np.int64, [])
     body, w = g.inner("body"), g.weight(weight(width))
     body.input("i", np.int64, [])
     go, state = body.input("go", np.bool_, []), body.input("state", F16, [rows, width])
+    other = [body.op("Cos", body.input("other", np.float32, [4]))] if beside else []
     body.output(go, "goes_on", np.bool_, [])
     body.output(body.op("Tanh", body.op("MatMul", state, w)), "new", F16, [rows, width])
-    g.output(g.op("Loop", n, "", x, body=body.as_attribute()), "y", F16, [rows, width])
+    for value in other:
+        body.output(value, "new_other", np.float32, [4])
+    more = [g.input("z", np.float32, [4])] if beside else []
+    y, *rest = g.ops("Loop", n, "", x, *more, outputs=1 + len(more), body=body.as_attribute())
+    g.output(y, "y", F16, [rows, width])
+    for value in rest:
+        g.output(value, "y_other", np.float32, [4])
     return g.model()
 
 
@@ -91,6 +101,14 @@ def test_rings_go_on_from_step_to_step(rows: int, width: int) -> None:
         for steps in counts:
             y = np.asarray(model(x, np.int64(steps))[0])
             np.testing.assert_allclose(y.astype(float), expected(x, steps).astype(float), rtol=0, atol=4e-3)
+
+
+def test_a_launch_beside_one_with_rings() -> None:
+    """Warps that only load leave it out, and yet begin with the task that those which compute do."""
+    x, z = values(64, 128), np.arange(4, dtype=np.float32)
+    y, other = on_gpu(loop(64, 128, beside=True))(x, np.int64(3), z)
+    np.testing.assert_allclose(np.asarray(y).astype(float), expected(x, 3).astype(float), rtol=0, atol=4e-3)
+    np.testing.assert_allclose(np.asarray(other), np.cos(np.cos(np.cos(z))), rtol=1e-6)
 
 
 def without(what: str, last: bool = False) -> Callable[[str], str]:

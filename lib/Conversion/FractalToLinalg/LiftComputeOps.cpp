@@ -207,8 +207,9 @@ LogicalResult tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
     steps = longestOf(l, presence, steps);
     r.masks = presence.isMask() || !presence.axes.empty();
   }
-  bool isFull =
-      getConstantIntValue(steps) == getConstantIntValue(r.step.length);
+  auto known = getConstantIntValue(steps);
+  bool isFull = steps == r.step.length ||
+                (known && known == getConstantIntValue(r.step.length));
   if (scans)
     for (const State &state : r.states)
       carried.push_back(emptyList(l, state, r.step.length, isFull));

@@ -50,9 +50,19 @@ GridBarrier::GridBarrier(gpu::GPUFuncOp function) {
   function->setAttr(tile::decisions::kWaits, b.getUnitAttr());
 }
 
+/// All threads of the block meet. Two of gpu.barrier with nothing between
+/// become one.
+static void meetThreads(OpBuilder &b, Location loc, bool areCounted) {
+  if (areCounted)
+    NVVM::BarrierOp::create(b, loc);
+  else
+    gpu::BarrierOp::create(b, loc);
+}
+
 void GridBarrier::meet(OpBuilder &b, Location loc,
-                       function_ref<void(OpBuilder &)> first) const {
-  gpu::BarrierOp::create(b, loc);
+                       function_ref<void(OpBuilder &)> first,
+                       bool areCounted) const {
+  meetThreads(b, loc, areCounted);
   Value isFirst =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                             getThreadNumber(b, loc), constantI32(b, loc, 0));
@@ -70,11 +80,10 @@ void GridBarrier::meet(OpBuilder &b, Location loc,
         LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
         ArrayAttr());
   });
-  gpu::BarrierOp::create(b, loc);
+  meetThreads(b, loc, areCounted);
 }
 
 void GridBarrier::attend(OpBuilder &b, Location loc) {
-  // Two of gpu.barrier with nothing between would become one.
-  NVVM::BarrierOp::create(b, loc);
-  NVVM::BarrierOp::create(b, loc);
+  meetThreads(b, loc, /*areCounted=*/true);
+  meetThreads(b, loc, /*areCounted=*/true);
 }

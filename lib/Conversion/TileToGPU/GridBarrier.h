@@ -26,9 +26,11 @@ public:
   mlir::Value getBlock() const { return block; }
   mlir::Value getBlocks() const { return blocks; }
   /// All blocks meet. One thread of the first block does something before,
-  /// which all see behind.
+  /// which all see behind. `areCounted`: other warps attend, which come to as
+  /// many barriers of the block: none of two in a row is folded.
   void meet(mlir::OpBuilder &b, mlir::Location loc,
-            llvm::function_ref<void(mlir::OpBuilder &)> first = nullptr) const;
+            llvm::function_ref<void(mlir::OpBuilder &)> first,
+            bool areCounted) const;
   /// Warps beside those that tell the other blocks wait until these have come:
   /// what they did before is told, and what the others did is seen.
   static void attend(mlir::OpBuilder &b, mlir::Location loc);

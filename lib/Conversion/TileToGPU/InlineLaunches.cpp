@@ -98,18 +98,20 @@ private:
     auto bytes = tile::decisions::kSharedBytes.get(callee);
     shared = std::max(shared, bytes ? bytes.getInt() : 0);
     bool producer = roles.isProducer(launch);
+    OpBuilder b(launch);
+    Location loc = launch.getLoc();
+    Value tasks = constantIndex(b, loc, 1);
+    for (Value bound : launch.getGrid())
+      tasks = b.createOrFold<arith::MulIOp>(loc, tasks, bound);
+    // Also of what these warps do not do: the others count its tasks, too.
+    taken[launch] = tasks;
     if (producer && !roles.has(callee)) {
       leave(launch);
       return success();
     }
-    OpBuilder b(launch);
-    Location loc = launch.getLoc();
     if (roles.has(callee))
       roles.begin(b, loc, producer);
-    Value first = firstTask(b, launch), tasks = constantIndex(b, loc, 1);
-    for (Value bound : launch.getGrid())
-      tasks = b.createOrFold<arith::MulIOp>(loc, tasks, bound);
-    taken[launch] = tasks;
+    Value first = firstTask(b, launch);
     auto loop = scf::ForOp::create(b, loc, first, tasks, barrier.getBlocks());
     b.setInsertionPointToStart(loop.getBody());
     if (failed(doTask(b, launch, callee, loop.getInductionVar())))
@@ -153,7 +155,7 @@ private:
     if (roles.isProducer(op))
       GridBarrier::attend(b, op->getLoc());
     else
-      barrier.meet(b, op->getLoc(), before);
+      barrier.meet(b, op->getLoc(), before, /*areCounted=*/roles.any());
   }
 
   /// The threads of the block that compute meet.

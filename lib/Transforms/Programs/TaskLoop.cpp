@@ -135,7 +135,7 @@ void TaskLoop::addRoots(Value memref, Operand &operand) {
 void TaskLoop::addOperands(tile::LaunchOp launch) {
   tile::KernelOp kernel = getKernel(launch);
   for (auto [number, value] : llvm::enumerate(launch.getKernelOperands())) {
-    if (!isa<MemRefType>(value.getType()))
+    if (value.getType().isIntOrIndexOrFloat())
       continue;
     bool isWritten = number >= launch.getInputs().size();
     Operand operand = {launch, unsigned(number), isWritten, {}, {}, {}, {}};
@@ -223,7 +223,8 @@ bool TaskLoop::haveSamePlaces(const Operand &one, const Operand &other) {
         return true;
       auto piece = root.getDefiningOp<memref::ViewOp>(),
            another = second.getDefiningOp<memref::ViewOp>();
-      return root == second ||
+      // What is made in the loop is another place in each iteration.
+      return (root == second && loop.isDefinedOutsideOfLoop(root)) ||
              (piece && another && piece.getSource() == another.getSource() &&
               getConstantIntValue(piece.getByteShift()) &&
               getConstantIntValue(piece.getByteShift()) ==

@@ -135,7 +135,7 @@ def test_a_weight_is_compared_once(monkeypatch: pytest.MonkeyPatch, fits: bool) 
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
 def test_equal_nests_are_decided_once(target: str) -> None:
     """Schedules are ranked for the nests of one layer, however many there are."""
-    known = (choose.rank, gemm_time.choose, gemv.rank_gemv)
+    known = (choose.rank, gemm_time.choose_among, gemv.rank_gemv)
     ranked = []
     for count in (3, 9):
         for function in known:

@@ -192,9 +192,11 @@ class Model:
 
     def _tile_cycles(self, expression: Expression, lane: int | None, shape: Mapping[int, int], steps: int) -> float:
         """Cycles of a register tile, which many schedules of an expression have in common."""
-        if self._tiles[0] is not expression:
-            self._tiles = expression, {}
-        known, key = self._tiles[1], (lane, tuple(shape.items()), steps)
+        of, known = self._tiles  # read once: another thread may plan another expression
+        if of is not expression:
+            known = {}
+            self._tiles = expression, known
+        key = (lane, tuple(shape.items()), steps)
         if key not in known:
             known[key] = self._count_cycles(expression, lane, shape, steps)
         return known[key]

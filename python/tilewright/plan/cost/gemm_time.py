@@ -313,11 +313,11 @@ def choose(problem: Problem, gpu: Gpu, number: int = 0) -> Choice | None:
     than the best shape with whole tiles, by more than predictions may be wrong: the law leaves out the ends of parts.
     Equal layers of a network are equal problems, and asked about by several passes: each is decided once.
     """
-    return _chosen(problem, gpu, number, shapes)
+    return choose_among(problem, gpu, number, shapes)
 
 
 @lru_cache(512)
-def _chosen(
+def choose_among(
     problem: Problem, gpu: Gpu, number: int, candidates: Callable[[Problem, Gpu], Iterable[Shape]]
 ) -> Choice | None:
     """Candidates are part of the key: who restricts them, as `tools/bench/gpu` does, meets no older choice."""

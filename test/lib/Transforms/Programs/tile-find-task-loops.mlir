@@ -185,3 +185,55 @@ tile.kernel @other(%h: memref<33x64xf32, strided<[64, 1], offset: ?>>,
   tile.store %a, %n[%r, %c0] : !tile.tile<8x64xf32>, memref<33x64xf32, strided<[64, 1], offset: 64>>
   tile.return
 }
+
+// -----
+
+// A view that another iteration has elsewhere: what one task wrote is another one's then.
+tile.kernel @k(%a: memref<64xf32, strided<[1], offset: ?>>) grid(%i) {
+  %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+  %t = tile.load %a[%o] : memref<64xf32, strided<[1], offset: ?>>, !tile.tile<8xf32>
+  %u = arith.addf %t, %t : !tile.tile<8xf32>
+  tile.store %u, %a[%o] : !tile.tile<8xf32>, memref<64xf32, strided<[1], offset: ?>>
+  tile.return
+}
+// CHECK-LABEL: func.func @sliding
+// CHECK-NOT: tile.independent
+func.func @sliding(%h: memref<128xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    %s = arith.muli %t, %c8 : index
+    %v = memref.subview %h[%s] [64] [1] : memref<128xf32> to memref<64xf32, strided<[1], offset: ?>>
+    tile.launch @k grid(%c8) outs(%v : memref<64xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+// CHECK-LABEL: func.func @sliding_piece
+// CHECK-NOT: tile.independent
+func.func @sliding_piece(%h: memref<1024xi8>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    %s = arith.muli %t, %c32 : index
+    %v = memref.view %h[%s][] : memref<1024xi8> to memref<64xf32>
+    %w = memref.cast %v : memref<64xf32> to memref<64xf32, strided<[1], offset: ?>>
+    tile.launch @k grid(%c8) outs(%w : memref<64xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+// CHECK-LABEL: func.func @cast_of_a_state
+// CHECK-NOT: tile.independent
+func.func @cast_of_a_state(%h: memref<64xf32>, %n: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+    %w = memref.cast %a : memref<64xf32> to memref<64xf32, strided<[1], offset: ?>>
+    tile.launch @k grid(%c8) outs(%w : memref<64xf32, strided<[1], offset: ?>>)
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+  }
+  return
+}

@@ -70,9 +70,11 @@ class RowsInLanes:
 
 
 def lower_mixture(blocks: Product, single: Product, device: Device) -> ir.Value | None:
-    """Blocks and single elements in one pass; None where lists of single elements are cut to blocks of the depth."""
+    """Blocks and single elements in one pass; None where one of them has another kernel, or is cut along the depth."""
+    if reason_for_rows(single, device) or reason_for_blocks(blocks, device) or _reason_sizes(blocks):
+        return None
     plan = plan_rows(single, device)
-    if plan.blocks > 1 or plan.kept == 0 or reason_for_blocks(blocks, device):
+    if plan.blocks > 1 or plan.kept == 0:
         return None
     return _lower_blocks(blocks, single, device)
 

@@ -107,7 +107,7 @@ def test_numbers_behind_the_pattern_do_not_matter() -> None:
 @pytest.mark.parametrize(
     ("encoding", "why"),
     [
-        ("block<[4, 4]>", "the pattern is block"),
+        ("block<[3, 4]>", "blocks are no multiple of"),
         ("nm<2 : 4, axis = 0>", "the windows do not lie along the sum"),
         ("nm<2 : 4, axis = 1, unit = [2, 1]>", "units are blocks"),
     ],

@@ -131,3 +131,17 @@ def test_blocks_of_few_rows_are_refused() -> None:
     b = blocks(33, 50, (3, 8), 0.3)
     with pytest.raises(UserError, match="blocks are no multiple of 4 rows"):
         tw.compile(product(b.shape, 21, "block<[3, 8]>", kernel="rows_in_lanes"), "cpu:x86-64-v4", weights={"w": b})
+
+
+def test_an_assembled_mask_behind_blocks_is_refused_as_alone() -> None:
+    """Elements that only a run knows have no lists: not in a mixture either."""
+    b, text = blocks(64, 64, (8, 8), 0.3), mixture((64, 64), 32, (8, 8), False, ("f32", "f32"), False)
+    made = "%q = sparse_tile.assemble %values, %at, %starts : tensor<?xf32>, tensor<?xi32>, tensor<65xi32> to "
+    lines = [
+        made + line.partition(" to ")[2] if "%q = sparse_tile.pack" in line else line for line in text.splitlines()
+    ]
+    text = "\n".join(line for line in lines if "%v = ml_program" not in line and "private @s" not in line)
+    text = text.replace("func.func @main(", "func.func @main(%values: tensor<?xf32>, %at: tensor<?xi32>, ", 1)
+    text = text.replace("%at: tensor<?xi32>, ", "%at: tensor<?xi32>, %starts: tensor<65xi32>, ", 1)
+    with pytest.raises(UserError, match="it is not known which elements are kept"):
+        tw.compile(text, "cpu", weights={"w": b})

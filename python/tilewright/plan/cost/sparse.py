@@ -25,6 +25,10 @@ from tilewright.plan.cost.expression import matmul
 CHOSEN = 4
 """Elements of an N:M window, at most, that positions of two bits choose from in registers; of more, `gemv` gathers."""
 
+_APART = 1024  # bytes between registers of rows that are read side by side: 48 lines gained no more than 16
+_PAGE = 4096
+_MOST_APART = 0.02  # of the bytes of a row
+
 _INDEX_BYTES = {"mask": 4.0, "block": 4.0, "nm": 1.0}
 _BYTES_OF_CHOICE = 0.25
 
@@ -137,10 +141,32 @@ def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
     compute = _CYCLES[region.kernel](sizes, region, elements, device) / device.units.frequency
     index = region.units * (_BYTES_OF_CHOICE if _chooses(region) else _INDEX_BYTES[region.pattern.kind])
     others = 0 if _is_joined(region) else sizes.m * (sizes.k * sizes.bytes + sizes.n * 4)
-    moved = elements * sizes.bytes + index + others
+    moved = elements * sizes.bytes + index + others + _between(sizes, region, elements, device)
     data = moved / _bandwidth(device, int(moved))
     longer, shorter = max(compute, data), min(compute, data)
     return max(longer + (1 - device.rate("overlap")) * shorter, least) + device.rate("launch")
+
+
+def apart(row: int, step: int = 1) -> int:
+    """Bytes of zeros that `gemv` leaves between registers of rows which it reads side by side, whole steps.
+
+    None where distances are no multiple of a page, so that places in the rows differ in sets of caches and of the TLB
+    anyway, and none where rows are so short that the zeros would be more than 2 % of what is held.
+
+    Args:
+        row: bytes of the values of a register of rows.
+        step: bytes of the values of an iteration, of which positions may share a word.
+    """
+    between = -(-_APART // step) * step
+    return between if row and row % _PAGE == 0 and between <= _MOST_APART * row else 0
+
+
+def _between(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
+    """Bytes of zeros between registers of rows: asked for ahead with what is before them, so that they are moved."""
+    if not _chooses(region) or device.units.registers // 8 // sizes.m < 2:
+        return 0.0
+    registers = ceil(sizes.n / device.lanes(32))
+    return registers * apart(elements * sizes.bytes // registers)
 
 
 def _chooses(region: Region) -> bool:

@@ -61,7 +61,7 @@ class Gemv:
         """Values and positions side by side for the lanes, and a launch."""
         plan = plan_gemv(product, device)
         words = plan.kept if plan.chosen else 0
-        values, positions = nm_across_lanes(product, plan.groups, plan.lanes, plan.windows * plan.n, words)
+        values, positions = nm_across_lanes(product, plan.groups, plan.lanes, plan.reach, words)
         name = kernel(gemv_text(plan), "sparse_gemv")
         target = create("tensor.empty", [], ir.RankedTensorType(product.op.results[0].type))
         added = [] if product.init is None else [product.init]
@@ -78,6 +78,7 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
     most = max(1, device.units.registers // 8 // columns)
     streams = next(s for s in range(most, 0, -1) if s == 1 or -groups % s <= _PADDING * groups)
     tasks = _TASKS * device.units.count
+    held = str(ir.RankedTensorType(product.op.operands[0 if product.left else 1].type).element_type)
     return GemvKernel(
         rows=rows,
         depth=product.k,
@@ -87,7 +88,8 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
         streams=streams,
         n=pattern.n,
         m=pattern.m,
-        held=str(ir.RankedTensorType(product.op.operands[0 if product.left else 1].type).element_type),
+        held=held,
+        size=SIZES[held],
         element=element,
         given=str(ir.RankedTensorType(product.dense.type).element_type),
         result=product.element,

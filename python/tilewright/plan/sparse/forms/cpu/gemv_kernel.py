@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from tilewright.plan.cost.sparse import CHOSEN
+from tilewright.plan.cost.sparse import CHOSEN, apart
 
 POSITIONS = 16
 """Positions of two bits in a word."""
@@ -32,6 +32,7 @@ class GemvKernel:
         n: kept elements of a window.
         m: elements of a window.
         held: type of values as they are held.
+        size: bytes of a value.
         element: type of sums.
         given: element type of x.
         result: element type of y, and of what is added.
@@ -49,12 +50,32 @@ class GemvKernel:
     n: int
     m: int
     held: str
+    size: int
     element: str
     given: str
     result: str
     across: bool
     adds: bool
     tabled: bool
+
+    @property
+    def apart(self) -> int:
+        """Kept elements that nobody multiplies, between a register of rows and the next: whole iterations.
+
+        Streams are read side by side, at the same place in each. Where rows are whole pages, so are their distances:
+        what is read at once then competes for few sets of the caches and of the TLB, and for banks of memory. Measured
+        on an AVX-512 VM: 1.06 times as fast with 16 cache lines between rows of 128 KiB, four streams; with AVX2, two
+        streams, 1.01. Where positions gather, gathers take longer than memory does: no gain (1.00), so that rows touch.
+        """
+        if self.streams == 1 or not self.chosen:
+            return 0
+        vector = self.lanes * self.size
+        return apart(self.windows * self.n * vector, self.kept * vector) // vector
+
+    @property
+    def reach(self) -> int:
+        """Kept elements from a register of rows to the next, a multiple of an iteration's."""
+        return self.windows * self.n + self.apart
 
     @property
     def groups(self) -> int:
@@ -94,14 +115,14 @@ class GemvKernel:
     @property
     def values(self) -> str:
         """The type of values: kept elements of as many rows as a register has lanes side by side."""
-        return f"memref<{self.groups}x{self.windows * self.n}x{self.lanes}x{self.held}>"
+        return f"memref<{self.groups}x{self.reach}x{self.lanes}x{self.held}>"
 
     @property
     def positions(self) -> str:
         """The type of positions, one for each value or a word for each iteration."""
         if self.chosen:
-            return f"memref<{self.groups}x{self.windows // self.round}x{self.lanes}xi32>"
-        return f"memref<{self.groups}x{self.windows * self.n}x{self.lanes}xi{self.position}>"
+            return f"memref<{self.groups}x{self.reach // self.kept}x{self.lanes}xi32>"
+        return f"memref<{self.groups}x{self.reach}x{self.lanes}xi{self.position}>"
 
 
 def gemv_text(k: GemvKernel) -> str:

@@ -11,7 +11,9 @@ import pytest
 from listed_products import product, windows
 
 import tilewright as tw
+from tilewright.core import config
 from tilewright.core.errors import UserError
+from tilewright.plan.cost import sparse
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
@@ -59,6 +61,51 @@ def test_words_of_positions(pattern: str, held: str) -> None:
     text = product((64, 64), 1, f"nm<{pattern}, axis = 1>", kernel="gemv")
     planned = tw.compile(text, target="cpu:znver5", weights={"w": np.zeros((64, 64), np.float32)}, stop_after="plan")
     assert f"memref<{held}>" in planned
+
+
+@pytest.mark.parametrize(
+    ("target", "depth", "columns", "pattern", "held"),
+    [
+        ("cpu:x86-64-v3", 3325, 1, "2 : 4", ("8x1696x8xf32", "8x106x8xi32")),
+        ("cpu:znver5", 1664, 1, "2 : 4", ("4x848x16xf32", "4x53x16xi32")),
+        ("cpu:znver5", 3325, 1, "8 : 32", ("4x832x16xf32", "4x832x16xi8")),
+        ("cpu:znver5", 1632, 1, "2 : 4", ("4x816x16xf32", "4x51x16xi32")),
+        ("cpu:znver5", 1536, 1, "2 : 4", ("4x768x16xf32", "4x48x16xi32")),
+        ("cpu:znver5", 1664, 4, "2 : 4", ("4x832x16xf32", "4x52x16xi32")),
+    ],
+)
+def test_rows_apart(target: str, depth: int, columns: int, pattern: str, held: tuple[str, str]) -> None:
+    """Registers of rows are moved apart where they are whole pages, long, side by side, not gathered."""
+    text = product((61, depth), columns, f"nm<{pattern}, axis = 1>", kernel="gemv")
+    w = np.zeros((61, depth), np.float32)
+    planned = tw.compile(text, target=target, weights={"w": w}, stop_after="plan")
+    assert all(f"memref<{kind}>" in planned for kind in held)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
+@pytest.mark.parametrize(("depth", "n", "m"), [(3325, 2, 4), (6653, 1, 4)])
+def test_apart_or_not(depth: int, n: int, m: int, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros between registers of rows change no bit of a result, ragged ones included."""
+    rng = np.random.default_rng(depth)
+    w = (windows(61, depth, n, m, rng) * rng.random((61, depth))).astype(np.float32)
+    x = rng.standard_normal((depth, 1)).astype(np.float32)
+    text = product(w.shape, 1, f"nm<{n} : {m}, axis = 1>", kernel="gemv")
+
+    def result() -> np.ndarray:
+        with config.cache.override(False):
+            return np.asarray(tw.compile(text, target=target, weights={"w": w})(x)[0])
+
+    apart = result()
+    monkeypatch.setattr(sparse, "_APART", 0)
+    np.testing.assert_array_equal(apart, result())
+    np.testing.assert_allclose(apart, w.astype(np.float64) @ x, rtol=1e-4, atol=1e-3)
+
+
+def test_the_law_counts_what_lies_between() -> None:
+    """It is under 2 % of the bytes, and none where rows are short, or no whole pages."""
+    assert sparse.apart(1 << 17) == 1024 and sparse.apart((1 << 17) + 64) == 0
+    assert sparse.apart(48 << 10) == 0 and sparse.apart(0) == 0
+    assert sparse.apart(1 << 17, 960) == 1920 and sparse.apart(64 << 10, 960) == 0
 
 
 def test_interpreted() -> None:

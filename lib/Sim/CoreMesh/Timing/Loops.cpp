@@ -28,6 +28,8 @@ using namespace twmesh::timing;
 static constexpr size_t mostSnapshots = 40;
 
 void Engine::runLoop(const Instruction &loop) {
+  if (loop.body.empty())
+    return; // turns of nothing are not counted either
   int dim = 2 + static_cast<int>(loops.size());
   bool watch = config.period && config.share && !depends(loop.body, dim);
   std::deque<std::pair<int64_t, Snapshot>> before;

@@ -112,7 +112,7 @@ gpu.module @kernels {
 !any = memref<64x64xf16, strided<[64, 1], offset: ?>, #gpu.address_space<global>>
 !slot = memref<64x64xf16, strided<[64, 1]>, #tile.level<"shared">>
 gpu.module @kernels {
-  // expected-remark @below {{gets no warps that only move data, since it is launched on a part of a buffer whose place or sizes only a run knows}}
+  // expected-remark @below {{launched on a part of a buffer whose place or sizes only a run knows}}
   gpu.func @chosen(%a: !any, %o: memref<64x64xf16>, %task: index)
       attributes {tile.code, tile.specialized, tile.threads = 128 : i64,
                   tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64},

@@ -1,4 +1,5 @@
-// RUN: tile-opt %s --allow-unregistered-dialect --tile-inline-launches --split-input-file --verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s --allow-unregistered-dialect --tile-inline-launches --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck-22 %s
 
 // Warps part before the loop, and both kinds run it. What a launched kernel sets up is there once, its mbarrier behind
 // the shared memory of all. Before its copies all threads meet, and what was written is handed to the asynchronous

@@ -159,7 +159,8 @@ func.func @one_task(%h: memref<33x64xf32>, %n: memref<33x64xf32>) {
   return
 }
 
-// A state is read as of the iteration before, and a view of the same buffer is of another shape: places are not compared.
+// A state is read as of the iteration before, and a view of the same buffer is of another shape: places are not
+// compared.
 // CHECK-LABEL: func.func @other_view
 // CHECK-NOT: tile.independent
 func.func @other_view(%h: memref<33x64xf32>, %all: memref<2x33x64xf32>) {

@@ -16,7 +16,8 @@ tile.kernel @step(%h: memref<64xf32>, %x: memref<64xf32, strided<[1], offset: ?>
 // stays with the host.
 // CHECK-LABEL: tile.kernel @loop_step
 // CHECK-SAME: (%[[N:[a-z0-9]+]]: index, %[[XS:[a-z0-9]+]]: memref<?x64xf32>, %[[H:[a-z0-9]+]]: memref<64xf32>,
-// CHECK-SAME: %[[B:[a-z0-9]+]]: memref<64xf32>) grid(%[[I:.*]]) attributes {tile.level = "task", tile.threads = 64 : i64}
+// CHECK-SAME: %[[B:[a-z0-9]+]]: memref<64xf32>) grid(%[[I:.*]])
+// CHECK-SAME: attributes {tile.level = "task", tile.threads = 64 : i64}
 // CHECK: scf.for %[[T:.*]] = %{{.*}} to %[[N]] {{.*}} iter_args(%[[NOW:.*]] = %[[H]], %[[NEXT:.*]] = %[[B]])
 // CHECK-NEXT: %[[X:.*]] = memref.subview %[[XS]][%[[T]], 0]
 // CHECK: %[[R:.*]] = affine.apply #{{.*}}(%[[I]])

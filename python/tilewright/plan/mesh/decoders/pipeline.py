@@ -152,10 +152,11 @@ class Pipeline:
     def stages(self) -> tuple[Stage, ...]:
         """The capacity report: what each region holds."""
         one, cache = footprint(self.layer, self.machine), self.layer.cache
+        longer = footprint(replace(self.layer, cache=replace(cache, slots=cache.slots + 1)), self.machine)
         found, first = [], 0
         for region, count in zip(self.regions, self.layers, strict=False):
             used = one.work + count * one.layer
-            slots = cache.slots + (one.free - used) * cache.slots // (count * one.caches)
+            slots = cache.slots + (one.free - used) // (longer.work + count * longer.layer - used)
             most = replace(cache, slots=slots).tokens
             found.append(Stage(region, first, count, used, one.free, (cache.tokens, most)))
             first += count

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.deadlock import deadlock_verdict
 from tilewright.sim.coremesh.checks.field import Field
 from tilewright.sim.coremesh.checks.races import check_races
@@ -23,4 +24,7 @@ def check_soundness(program: Program, machine: Machine) -> None:
     field, steps = Field(program), unroll(program)
     check_races(program, field, steps)
     check_shapes(program, field, steps)
-    deadlock_verdict(program, machine, field, steps).check()
+    verdict = deadlock_verdict(program, machine, field, steps)
+    verdict.check()
+    if verdict.kind == "undecided":
+        raise UserError(verdict.why)

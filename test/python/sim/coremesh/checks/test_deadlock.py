@@ -35,6 +35,7 @@ from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.deadlock import deadlock_verdict
 from tilewright.sim.coremesh.checks.field import Field
 from tilewright.sim.coremesh.checks.kahn import Network
+from tilewright.sim.coremesh.checks.soundness import check_soundness
 from tilewright.sim.coremesh.expressions import Dim
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Buffer, Loop, Place, Program, Recv, Relay, Route, Send, Wait
@@ -202,6 +203,17 @@ def test_a_stuck_program_that_is_too_large_is_undecided_with_the_reason():
     assert verdict.kind == "undecided"
     assert "not all of its receivers on route 'east' have started to receive" in verdict.why
     verdict.check()
+
+
+def test_what_is_not_decided_is_not_sound():
+    """Who asks whether a program is sound gets no silent yes."""
+    large = replace(sends_first(2), width=2, height=200_000)
+    places = {
+        ends: tuple(replace(one, shape=one.shape[-1:], block=one.block[-1:]) for one in getattr(large, ends))
+        for ends in ("inputs", "outputs")
+    }
+    with pytest.raises(UserError, match="have started to receive"):
+        check_soundness(replace(large, **places), WSE)
 
 
 def random_exchange(seed):

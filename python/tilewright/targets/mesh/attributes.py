@@ -17,6 +17,8 @@ SIDE = "coremesh.side"
 LOOPS = "coremesh.loops"
 #: On a product: the op that it becomes.
 ALGORITHM = "coremesh.algorithm"
+#: On a loop or branch: the axes along the dimensions of what it carries; a unit for what stays outside.
+CARRIED = "coremesh.carried"
 #: On an op: why it is interpreted outside of the grid.
 OUTSIDE = "coremesh.outside"
 #: On `coremesh.distribute`: it comes from outside in each call, since the cores cannot hold it.
@@ -69,7 +71,7 @@ class Fixed:
             return False
         if made.name in _PARAMETERS:
             return not list(made.operands)
-        return made.name.partition(".")[0] in ("tensor", "linalg") and self.of(made)
+        return made.name.partition(".")[0] in ("tensor", "linalg", "sparse_tile") and self.of(made)
 
     def of(self, op: ir.Operation) -> bool:
         """Whether all that an op reads, in its body, too, is the same in each call."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tilewright.ir.generics import body, constant_of, kinds, maker, maps
@@ -13,6 +13,8 @@ from tilewright.mlir import ir
 
 #: Element types that cores compute with.
 KINDS = ("f16", "bf16", "f32")
+#: Dialects of bodies; of the last one that decodes a number.
+_BODIES = ("arith", "math", "linalg", "sparse_tile")
 _COMBINES: dict[str, Literal["add", "max"]] = {"arith.addf": "add", "arith.maximumf": "max"}
 
 
@@ -47,6 +49,7 @@ class Product:
         rows: loop of the left input and the result; None: the left one is a vector.
         columns: loop of the right input and the result.
         summed: loop of both inputs.
+        starts: whether sums start from what the output holds, rather than from 0.
     """
 
     left: int
@@ -55,14 +58,19 @@ class Product:
     rows: int | None
     columns: int
     summed: int
+    starts: bool = False
 
 
 Computation = Elementwise | Reduction | Product
 
 
-def computation(op: ir.Operation) -> Computation | str:
-    """What a generic computes; a text that says why where no collective does it."""
-    return _unfit(op) or _product(op) or _others(op)
+def computation(op: ir.Operation, codes: bool = False) -> Computation | str:
+    """What a generic computes; a text that says why where no collective does it.
+
+    Args:
+        codes: of any elements, as bodies in a core read and decode them.
+    """
+    return _unfit(op, codes) or _product(op) or _others(op)
 
 
 def loop_sizes(op: ir.Operation) -> list[int]:
@@ -80,7 +88,7 @@ def dims(map_: ir.AffineMap) -> list[int | None]:
     return [ir.AffineDimExpr(expr).position if isinstance(expr, ir.AffineDimExpr) else None for expr in map_.results]
 
 
-def _unfit(op: ir.Operation) -> str:
+def _unfit(op: ir.Operation, codes: bool) -> str:
     """Why nothing here is done on a grid; empty where something is."""
     if len(op.results) != 1:
         return "it makes several tensors"
@@ -90,7 +98,7 @@ def _unfit(op: ir.Operation) -> str:
         kind = ir.RankedTensorType(value.type)
         if not kind.has_static_shape or 0 in kind.shape:
             return f"it needs sizes that are known and not 0: {kind}"
-        if str(kind.element_type) not in KINDS:
+        if str(kind.element_type) not in KINDS and not codes:
             return f"cores compute with {', '.join(KINDS)}, not {kind.element_type}"
     reads = maps(op)
     if not all(isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for m in reads for e in m.results):
@@ -109,7 +117,7 @@ def _known(map_: ir.AffineMap) -> list[int]:
 def _unfit_body(op: ir.Operation) -> str:
     inside = {inner.operation for inner in body(op).operations}
     for inner in body(op).operations:
-        if inner.operation.name.partition(".")[0] not in ("arith", "math", "linalg") or any(inner.operation.regions):
+        if inner.operation.name.partition(".")[0] not in _BODIES or any(inner.operation.regions):
             return f"its body has {inner.operation.name}"
         if inner.operation.name == "linalg.index":
             return "its body asks where it is"
@@ -157,7 +165,7 @@ def _starts_with(op: ir.Operation, number: float) -> bool:
 
 def _product(op: ir.Operation) -> Product | None:
     factors = _factors(op)
-    if factors is None or not _starts_with(op, 0.0):
+    if factors is None:
         return None
     reads = maps(op)
     one, other, out = (_known(map_) for map_ in reads)
@@ -171,7 +179,8 @@ def _product(op: ir.Operation) -> Product | None:
     sizes = loop_sizes(op)
     longest = [[max(own, key=lambda loop: sizes[loop])] if own else [] for own in free]
     one_by_one = {loop for own, kept in zip(free, longest, strict=True) for loop in own if loop not in kept}
-    return _sided(longest, out, tuple(loop for loop in out if loop in batch or loop in one_by_one), summed[0])
+    sided = _sided(longest, out, tuple(loop for loop in out if loop in batch or loop in one_by_one), summed[0])
+    return replace(sided, starts=not _starts_with(op, 0.0))
 
 
 def _sided(free: list[list[int]], out: list[int], batch: tuple[int, ...], summed: int) -> Product:

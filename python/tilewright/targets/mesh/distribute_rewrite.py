@@ -12,24 +12,45 @@ from tilewright.ir.generics import maps, walk
 from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import located
-from tilewright.targets.mesh.attributes import ALGORITHM, LOOPS, OUTSIDE, SIDE, machine_of
+from tilewright.targets.mesh.attributes import ALGORITHM, CARRIED, LOOPS, OUTSIDE, SIDE, machine_of
 from tilewright.targets.mesh.computations import Product, Reduction, computation
+from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
+from tilewright.targets.mesh.control.windows import forget_unread, window
 from tilewright.targets.mesh.elementwise import elementwise
 from tilewright.targets.mesh.moving.moves import Moves
 from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped
-from tilewright.targets.mesh.moving.slice_ops import SLICES, part
-from tilewright.targets.mesh.placement import Placement
+from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, part
+from tilewright.targets.mesh.placement import Axes, Placement
 from tilewright.targets.mesh.products import product
 from tilewright.targets.mesh.reductions import reduction
+from tilewright.targets.mesh.weights.condensed import condensed_product
+from tilewright.targets.mesh.weights.sparse import weight_of
 
 
 def _distribute(function: ir.Operation) -> None:
     placement = Placement(ir.IntegerAttr(function.attributes[SIDE]).value, _moves(function))
+    forget_unread(function)
     old: list[ir.Operation] = []
-    for view in list(function.regions[0].blocks[0].operations):
+    _visit(function.regions[0].blocks[0], placement, old)
+    for op in reversed(old):
+        op.erase()
+
+
+def _visit(block: ir.Block, placement: Placement, old: list[ir.Operation]) -> None:
+    """Bring what a block does to the grid, as far as it goes there.
+
+    Args:
+        old: takes the ops that nothing reads any more.
+    """
+    for view in list(block.operations):
         op = view.operation
+        if op.name in ("scf.yield", "scf.condition"):
+            continue
         with ir.InsertionPoint(op), op.location:
             try:
+                if CARRIED in op.attributes:
+                    _enter(op, placement, old)
+                    continue
                 laid = _laid(op, placement)
             except TilewrightError as error:
                 raise located(error, op) from error
@@ -38,8 +59,41 @@ def _distribute(function: ir.Operation) -> None:
             else:
                 placement.made(op.results[0], laid)
                 old.append(op)
-    for op in reversed(old):
-        op.erase()
+
+
+def _enter(op: ir.Operation, placement: Placement, old: list[ir.Operation]) -> None:
+    """A loop or branch: what it carries stays on the grid from iteration to iteration."""
+    groups, axes = carried(op), read_axes(op)
+    if len(groups) != len(axes):
+        raise UserError(f"{CARRIED} has {len(axes)} entries on an op that carries {len(groups)} values; one for each")
+    kept = [(group, lies) for group, lies in zip(groups, axes, strict=True) if lies is not None]
+    placement.depth += op.name != "scf.if"
+    _feed(op, kept, placement)
+    for group, lies in kept:
+        for value in group.values:
+            if isinstance(value, ir.BlockArgument):
+                placement.carries(value, lies)
+    for region in op.regions:
+        for block in region.blocks:
+            _visit(block, placement, old)
+            end = block.operations[len(block.operations) - 1].operation
+            with ir.InsertionPoint(end):
+                _feed(end, kept, placement)
+    placement.depth -= op.name != "scf.if"
+    for group, lies in kept:
+        for value in group.values:
+            if not isinstance(value, ir.BlockArgument):
+                placement.carries(value, lies)
+
+
+def _feed(op: ir.Operation, kept: list[tuple[Carried, Axes]], placement: Placement) -> None:
+    """Let an op give to what is carried on the grid values that are there, and to all else those outside."""
+    fed = {number: lies for group, lies in kept for user, number in group.feeds if user == op}
+    for number, value in enumerate(op.operands):
+        if number in fed:
+            op.operands[number] = placement.laid(value, fed[number])
+        elif placement.is_made(value):
+            op.operands[number] = placement.outside(value, f"{op.name} takes it outside")
 
 
 def _moves(function: ir.Operation) -> Moves:
@@ -51,7 +105,7 @@ def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
     if op.name in RESHAPES:
         return reshaped(op, placement)
     if op.name in SLICES:
-        return part(op, placement)
+        return window(op, placement) if placement.depth or not has_known_offsets(op) else part(op, placement)
     if LOOPS not in op.attributes:
         return None
     loops = [ir.StringAttr(axis).value for axis in ir.ArrayAttr(op.attributes[LOOPS])]
@@ -60,10 +114,20 @@ def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
         why = found if isinstance(found, str) else f"it has {maps(op)[0].n_dims} loops"
         raise UserError(f"{LOOPS} is {op.attributes[LOOPS]} on an op that it does not fit: {why}; take it away")
     if isinstance(found, Product):
-        return product(op, found, ir.StringAttr(op.attributes[ALGORITHM]).value, loops, placement)
+        return _multiplied(op, found, loops, placement)
     if isinstance(found, Reduction):
         return reduction(op, found, loops, placement)
     return elementwise(op, loops, placement)
+
+
+def _multiplied(op: ir.Operation, found: Product, loops: list[str], placement: Placement) -> ir.Value:
+    algorithm = ir.StringAttr(op.attributes[ALGORITHM]).value
+    if algorithm != "condensed":
+        return product(op, found, algorithm, loops, placement)
+    weight = weight_of(op, found, placement.fixed)
+    if weight is None:
+        raise UserError(f"{ALGORITHM} is 'condensed' where no weight has zeros or is of codes; use gemv or meshgemm")
+    return condensed_product(op, found, weight, loops, placement)
 
 
 def _collect(op: ir.Operation, placement: Placement) -> None:

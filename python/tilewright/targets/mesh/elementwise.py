@@ -16,7 +16,7 @@ from tilewright.targets.mesh.placement import Axes, Placement, empty_block, laid
 def elementwise(op: ir.Operation, loops: Sequence[str], placement: Placement) -> ir.Value:
     """The result of a generic without reductions, on the grid: no core needs another one's elements."""
     written = maps(op)[-1]
-    return computed(op, loops, placement, written, _yielded(op), op.results[0].type)
+    return computed(op, loops, placement, written, yielded(op), op.results[0].type)
 
 
 def computed(
@@ -77,6 +77,7 @@ def repeated(op: ir.Operation, elements: Sequence[ir.Value], wanted: ir.Value) -
     return value_of(wanted)
 
 
-def _yielded(op: ir.Operation) -> ir.Value:
+def yielded(op: ir.Operation) -> ir.Value:
+    """What the body of a generic yields."""
     operations = body(op).operations
     return operations[len(operations) - 1].operands[0]

@@ -31,6 +31,7 @@ def explain(manifest: Manifest, report: Mapping[str, Any]) -> str:
         "",
         *_table(steps),
         "",
+        *_open_loops(steps),
         *_outside(told["outside"]),
         *_remarks(report.get("remarks", [])),
     ]
@@ -44,20 +45,27 @@ def _edge(told: Mapping[str, Any]) -> str:
 
 
 def _table(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [["step", "grid", *_COLUMNS, "tensors", "node"]]
+    rows = [["step", "grid", "times", *_COLUMNS, "tensors", "node"]]
     for step in steps:
         grid = f"{step['height']}x{step['width']}" if step["height"] else ""
         numbers = [f"{step[name]:,.0f}" for name in _COLUMNS]
-        rows.append([step["name"], grid, *numbers, step["sizes"], step["where"]])
+        times = f"{step['times']}{'' if step['is_known'] else '?'}"
+        rows.append([step["name"], grid, times, *numbers, step["sizes"], step["where"]])
     totals = [f"{sum(step[name] for step in steps):,.0f}" for name in _COLUMNS[:5]]
     most = [f"{max((step[name] for step in steps), default=0):,.0f}" for name in _COLUMNS[5:]]
-    rows.append(["all", "", *totals, *most, "", ""])
+    rows.append(["all", "", "", *totals, *most, "", ""])
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return ["  ".join(_cell(text, at, widths[at]) for at, text in enumerate(row)).rstrip() for row in rows]
 
 
 def _cell(text: str, at: int, width: int) -> str:
-    return text.rjust(width) if 2 <= at < 2 + len(_COLUMNS) else text.ljust(width)
+    return text.rjust(width) if 2 <= at < 3 + len(_COLUMNS) else text.ljust(width)
+
+
+def _open_loops(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    if all(step["is_known"] for step in steps):
+        return []
+    return ["steps with ? stand in loops or branches of which a run decides: counted once"]
 
 
 def _outside(names: Sequence[str]) -> list[str]:

@@ -20,6 +20,7 @@ from tilewright.sim.coremesh.program import Program
 from tilewright.sim.coremesh_ir.read import programs, read_program
 from tilewright.sim.coremesh_ir.resources import write_resources
 from tilewright.targets.mesh.attributes import COLORS, machine_of, number
+from tilewright.targets.mesh.control.loops import in_order
 from tilewright.targets.mesh.residency import place
 
 
@@ -51,6 +52,6 @@ def rewrite(options: Any, op: ir.Operation) -> None:
     for function in walk(op, "func.func"):
         reports = {one: _fitted(one, machine, known) for one in programs(function)}
         block = function.regions[0].blocks[0]
-        numbers = {view.operation: at for at, view in enumerate(block.operations)}
+        numbers = {one: at for at, one in enumerate(in_order(block))}
         peaks = {numbers[one]: report.classes[0].peak for one, report in reports.items() if one in numbers}
         place(block, peaks, machine, options_of(op).resident)

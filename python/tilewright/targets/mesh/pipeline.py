@@ -8,12 +8,15 @@ from __future__ import annotations
 from tilewright.normalize import PASSES as NORMALIZE
 from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 
+#: These predict seconds of kernels that share a memory; a step on a grid takes what its programs take.
+_OF_OTHERS = ("tile-plan-wavefronts", "tile-plan-shifts")
 _TARGET = PassSpec("tile-verify-target", "border: the module says for which mesh", {"kind": "mesh"})
+_NORMALIZE = [spec for spec in NORMALIZE if spec.name not in _OF_OTHERS]
 
 PIPELINE = Pipeline(
     "mesh",
     [
-        Phase("normalize", NORMALIZE, summary="one form of each operation, static shapes, few reshapes"),
+        Phase("normalize", _NORMALIZE, summary="one form of each operation, static shapes, few reshapes"),
         Phase(
             "plan",
             [_TARGET, PassSpec("tile-plan-mesh", "layouts and algorithms are decided before anything is rewritten")],

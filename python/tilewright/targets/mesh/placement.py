@@ -9,13 +9,15 @@ What lies on the grid moves there, from core to core, or through its edge, which
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 from tilewright.core.dtypes import of_mlir
 from tilewright.dialects.coremesh import Layout, Split, block_type
 from tilewright.ir.diagnostics import remark
-from tilewright.ir.generics import create, create_transposed
+from tilewright.ir.generics import create, create_transposed, maker
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import FIXED, Fixed
 from tilewright.targets.mesh.moving.moves import Moves
@@ -60,6 +62,18 @@ def empty_block(kind: ir.Type) -> ir.Value:
     return create("tensor.empty", [], block_type(kind))
 
 
+def before_users(value: ir.Value) -> AbstractContextManager[Any]:
+    """The insertion point for what is made of a value once, wherever it is read: before the loops around the reader."""
+    point = ir.InsertionPoint.current
+    made = maker(value)
+    home = value.owner if made is None else made.block
+    block, at = point.block, None
+    while block != home:
+        at = block.owner.operation
+        block = at.block
+    return nullcontext() if at is None else ir.InsertionPoint(at)
+
+
 @dataclass
 class _Places:
     """Where one value is to be had.
@@ -82,10 +96,11 @@ class Placement:
         side: cores along each side of the grid.
         moves: decides how values move from one layout to another.
         fixed: which values are the same in each call.
+        depth: how many loops are around: in these nothing is moved through the edge that the grid can move.
     """
 
     def __init__(self, side: int, moves: Moves) -> None:
-        self.side, self.moves, self.fixed = side, moves, Fixed()
+        self.side, self.moves, self.fixed, self.depth = side, moves, Fixed(), 0
         self._places: dict[ir.Value, _Places] = {}
         self._made: set[ir.Value] = set()
 
@@ -103,6 +118,22 @@ class Placement:
         axes, laid = next(iter(self._places[value].laid.items()))
         return laid, axes
 
+    def carries(self, value: ir.Value, axes: Axes) -> None:
+        """A value of a loop goes from iteration to iteration on the grid: its own type is one with a layout."""
+        value.set_type(laid_type(value.type, axes, self.side))
+        self.made(value, value)
+
+    def number(self, value: ir.Value) -> ir.Value:
+        """A number that the host has, of type index, for all cores: tensor<1xi32>."""
+        places = self._of(value)
+        if () not in places.laid:
+            i32 = ir.IntegerType.get_signless(32)
+            with before_users(value):
+                short = create("arith.index_cast", [value], i32)
+                listed = create("tensor.from_elements", [short], ir.RankedTensorType.get([1], i32))
+                places.laid[()] = self._distributed(listed, ("",), False)
+        return places.laid[()]
+
     def outside(self, value: ir.Value, why: str) -> ir.Value:
         """The value as a tensor outside of the grid.
 
@@ -112,28 +143,31 @@ class Placement:
         places = self._of(value)
         if places.outside is None:
             laid = next(iter(places.laid.values()))
-            kind = ir.RankedTensorType(value.type)  # a transposed value has a layout of its own
-            plain = ir.RankedTensorType.get(kind.shape, kind.element_type)
-            places.outside = create("coremesh.assemble", [laid], plain)
+            with before_users(value):
+                kind = ir.RankedTensorType(value.type)  # a transposed or carried value has a layout of its own
+                plain = ir.RankedTensorType.get(kind.shape, kind.element_type)
+                made = create("coremesh.assemble", [laid], plain)
+                places.outside = made
             if why:
-                remark(laid.owner, f"collected through the edge of the grid: {why}")
+                remark(made.owner, f"collected through the edge of the grid: {why}")
         return places.outside
 
     def laid(self, value: ir.Value, axes: Axes) -> ir.Value:
         """The value on the grid."""
         places = self._of(value)
-        if axes not in places.laid and places.laid:
-            self._move(value, axes, places)
-        if axes not in places.laid:
-            source = self.outside(value, f"its reader needs it along ({', '.join(axis or '*' for axis in axes)})")
-            places.laid[axes] = self._distributed(source, axes, self.fixed(value))
+        with before_users(value):
+            if axes not in places.laid and places.laid:
+                self._move(value, axes, places)
+            if axes not in places.laid:
+                source = self.outside(value, f"its reader needs it along ({', '.join(axis or '*' for axis in axes)})")
+                places.laid[axes] = self._distributed(source, axes, self.fixed(value))
         return places.laid[axes]
 
     def _move(self, value: ir.Value, axes: Axes, places: _Places) -> None:
         """Move a value from core to core, unless that is not to be."""
         source, kind = next(iter(places.laid.values())), laid_type(value.type, axes, self.side)
         made = create("coremesh.relayout", [source], kind)
-        if self.moves.on_grid(made.owner):
+        if self.moves.on_grid(made.owner, self.depth > 0):
             places.laid[axes] = made
         else:
             made.owner.erase()
@@ -145,7 +179,8 @@ class Placement:
             return value
         places, key = self._of(value), tuple(order)
         if key not in places.turned:
-            places.turned[key] = self._turned(value, key)
+            with before_users(value):
+                places.turned[key] = self._turned(value, key)
         return places.turned[key]
 
     def _turned(self, value: ir.Value, order: tuple[int, ...]) -> ir.Value:

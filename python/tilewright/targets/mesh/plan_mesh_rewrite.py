@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -28,10 +29,23 @@ from tilewright.targets.mesh.attributes import (
     texts,
 )
 from tilewright.targets.mesh.computations import Elementwise, Product, Reduction, computation, dims, loop_sizes
+from tilewright.targets.mesh.control.loops import (
+    Carried,
+    carried,
+    default_axes,
+    in_order,
+    picked,
+    picked_of,
+    plan_axes,
+    slice_dims,
+    write_axes,
+)
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
 from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped_axes
-from tilewright.targets.mesh.moving.slice_ops import SLICES, sliced_axes
+from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, sliced_axes
+from tilewright.targets.mesh.weights.condensed_choice import condensed_cycles, move_cycles, reason_against
+from tilewright.targets.mesh.weights.sparse import Weight, open_products, weight_of
 
 Axes = tuple[str, ...]
 
@@ -41,6 +55,7 @@ class _Planner:
 
     Attributes:
         axes: how values that the grid makes lie.
+        depth: how many loops are around.
     """
 
     def __init__(self, function: ir.Operation, side: int) -> None:
@@ -50,24 +65,69 @@ class _Planner:
         longest = max((size for op in generics for size in loop_sizes(op)), default=1)
         self.side = side or max(1, min(mesh.height, mesh.width, longest))
         self.axes: dict[ir.Value, Axes] = {}
-        self.fixed = Fixed()
-        self.order = {view.operation: at for at, view in enumerate(function.regions[0].blocks[0].operations)}
+        self.fixed, self.depth = Fixed(), 0
+        operations = in_order(function.regions[0].blocks[0])
+        self.last = len(operations)
+        self.order = {value: at for at, one in enumerate(operations) for value in one.results}
 
     def plan(self) -> None:
         self.function.attributes[SIDE] = number(self.side)
-        for op in _walk(self.function):
+        self._visit(self.function.regions[0].blocks[0])
+
+    def _visit(self, block: ir.Block) -> None:
+        for view in block.operations:
+            op = view.operation
             try:
                 if op.name == "linalg.generic":
-                    self._plan(op)
-                else:
+                    self._plan(op, "")
+                elif op.name in SLICES and (self.depth or not has_known_offsets(op)):
+                    self._slice(op)
+                elif op.name in (*RESHAPES, *SLICES):
                     self._follow(op)
+                else:
+                    self._enter(op)
             except TilewrightError as error:
                 raise located(error, op) from error
 
+    def _enter(self, op: ir.Operation) -> None:
+        """Loops and branches."""
+        found = plan_axes(op)
+        if found is None:
+            for inner in walk(op, "linalg.generic"):
+                self._plan(inner, "it stands in a loop of the model that carries nothing on the grid")
+            return
+        made = self._inside(op, found)
+        if made != found:  # as they are made, they need not be moved
+            again = self._inside(op, made)
+            if sum(map(operator.ne, again, made)) > sum(map(operator.ne, made, found)):
+                self._inside(op, found)
+
+    def _inside(self, op: ir.Operation, axes: list[Axes | None]) -> list[Axes | None]:
+        """Plan what is in a loop whose carried values lie so. Returns how the next ones are made."""
+        groups = carried(op)
+        write_axes(op, axes)
+        for group, lies in zip(groups, axes, strict=True):
+            if lies is not None:
+                self.axes.update(dict.fromkeys(group.values, lies))
+        self.depth += op.name != "scf.if"
+        for region in op.regions:
+            for block in region.blocks:
+                self._visit(block)
+        self.depth -= op.name != "scf.if"
+        return [self._next(group, lies) for group, lies in zip(groups, axes, strict=True)]
+
+    def _next(self, group: Carried, lies: Axes | None) -> Axes | None:
+        """How the last op that feeds what is carried makes it, if that does not split what `lies` may not."""
+        user, number = group.feeds[-1]
+        made = self.axes.get(user.operands[number])
+        if lies is None or made is None or picked_of(group) & {dim for dim, axis in enumerate(made) if axis}:
+            return lies
+        return made
+
     def _follow(self, op: ir.Operation) -> None:
-        """How the result of a reshape or a slice lies."""
+        """How the result of a reshape lies, or of a slice outside of loops."""
         made = next((value for value in list(op.operands)[:2] if value in self.axes), None)
-        if made is None or op.parent.operation != self.function:
+        if made is None:
             return
         if op.name in RESHAPES:
             axes = reshaped_axes(op, self.axes[made], self.side)
@@ -76,10 +136,22 @@ class _Planner:
         if axes is not None:
             self.axes[op.results[0]] = axes[0 if op.name == SLICES[0] else 1]
 
-    def _plan(self, op: ir.Operation) -> None:
-        top = op.parent.operation == self.function
-        found = computation(op) if top else "it stands in a loop of the model"
-        if top and self.fixed.of(op):
+    def _slice(self, op: ir.Operation) -> None:
+        """What is cut from a tensor lies as that does."""
+        if op.name == "tensor.insert_slice":
+            if op.operands[1] in self.axes:
+                self.axes[op.results[0]] = self.axes[op.operands[1]]
+            return
+        axes = self.axes.get(op.operands[0])
+        if axes is None and self.depth:
+            axes = default_axes(ir.RankedTensorType(op.operands[0].type).shape, picked(op))
+        kept = slice_dims(op)
+        if axes is not None:
+            self.axes[op.results[0]] = tuple(axes[dim] for dim in kept)
+
+    def _plan(self, op: ir.Operation, why: str) -> None:
+        found = why or computation(op)
+        if self.fixed.of(op):
             op.attributes[OUTSIDE] = ir.StringAttr.get("it follows from weights alone")
             return
         if isinstance(found, str):
@@ -112,6 +184,9 @@ class _Planner:
         loops = [""] * maps(op)[0].n_dims
         axis = self._axis_of_summed(op, found)
         choice = self._choose(op, found, axis is None)
+        weight = self._weight(op, found, choice)
+        if weight is not None:
+            return self._condensed(op, found, weight)
         algorithm = choice.algorithm
         op.attributes[ALGORITHM] = ir.StringAttr.get(algorithm)
         if choice.parts.count > 1:
@@ -124,12 +199,50 @@ class _Planner:
             loops[found.rows], loops[found.columns] = "y", "x"
         return loops
 
+    def _weight(self, op: ir.Operation, found: Product, made: Choice) -> Weight | None:
+        """What the cores hold condensed; None where they hold elements."""
+        weight = weight_of(op, found, self.fixed)
+        if weight is None:
+            return None
+        cycles = condensed_cycles(op, found, weight, self.side, self.machine)
+        kind = ir.RankedTensorType(op.operands[weight.number].type)
+        rows, columns = (-(-size // self.side) for size in kind.shape)
+        if self.depth or self._along(op, found, 1 - weight.number) is None:
+            cycles += self._moved(op, weight)
+        count = rows * columns * _dtype(op.operands[weight.number]).itemsize
+        why = reason_against(weight, cycles, made.cycles[made.algorithm], count, self.machine)
+        told = "of its numbers that are not 0" if weight.how == "sparse" else "of its codes, decoded by each core"
+        remark(op, f"the weight is held dense: {why}" if why else f"{told}: {cycles:,.0f} cycles simulated")
+        return None if why else weight
+
+    def _moved(self, op: ir.Operation, weight: Weight) -> float:
+        """Cycles for bringing an operand, or a result in a loop, to the other axis."""
+        if self.depth:
+            sizes = loop_sizes(op)
+            rows = 1 if weight.rows is None else sizes[weight.rows]
+            return move_cycles(rows, sizes[weight.columns], self.side, self.machine)
+        count = prod(ir.RankedTensorType(op.results[0].type).shape) * _dtype(op.results[0]).itemsize
+        return 2 * count / (self.machine.mesh.offchip_bytes_per_cycle or 1.0)
+
+    def _condensed(self, op: ir.Operation, found: Product, weight: Weight) -> list[str]:
+        op.attributes[ALGORITHM] = ir.StringAttr.get("condensed")
+        loops = [""] * maps(op)[0].n_dims
+        loops[found.summed] = self._along(op, found, 1 - weight.number) or "y"
+        loops[weight.columns] = "x" if loops[found.summed] == "y" else "y"
+        return loops
+
     def _axis_of_summed(self, op: ir.Operation, found: Product) -> str | None:
         """The axis along which the left operand's summed dimension lies, if no other one of its dimensions is split."""
-        value = op.operands[found.left]
-        if value not in self.axes:
+        if op.operands[found.left] not in self.axes:
             return "y" if found.rows is None or loop_sizes(op)[found.rows] == 1 else None
-        lies = dict(zip(dims(maps(op)[found.left]), self.axes[value], strict=True))
+        return self._along(op, found, found.left)
+
+    def _along(self, op: ir.Operation, found: Product, number: int) -> str | None:
+        """The axis along which an operand's summed dimension alone lies; None: it does not."""
+        value = op.operands[number]
+        if value not in self.axes:
+            return "y"
+        lies = dict(zip(dims(maps(op)[number]), self.axes[value], strict=True))
         axis = lies.pop(found.summed)
         return axis.partition(" ")[0] if axis and not any(lies.values()) else None
 
@@ -151,6 +264,7 @@ class _Planner:
             self.machine,
             row_split,
             self._beside(op),
+            self.depth > 0,
         )
         remark(op, f"{_told([sizes[loop] for loop in found.batch])}{made}")
         return made
@@ -159,24 +273,15 @@ class _Planner:
         """Bytes that a core holds of values which are made before an op, and read behind it."""
         total = 0
         for value, axes in self.axes.items():
-            if any(self.order.get(use.owner.operation, 0) > self.order[op] for use in value.uses):
+            if any(self._at(use.owner.operation) > self._at(op) for use in value.uses):
                 shape = ir.RankedTensorType(value.type).shape
                 parts = [-(-size // (self.side if axis else 1)) for size, axis in zip(shape, axes, strict=True)]
                 total += prod(parts) * _dtype(value).itemsize
         return total
 
-
-def _walk(function: ir.Operation) -> list[ir.Operation]:
-    """What is planned, or follows from that, in order."""
-    found: list[ir.Operation] = []
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        if inner.name in ("linalg.generic", *RESHAPES, *SLICES):
-            found.append(inner.operation)
-        return ir.WalkResult.ADVANCE
-
-    function.walk(visit)
-    return found
+    def _at(self, op: ir.Operation) -> int:
+        """Where an op stands; behind all others what ends a block. By results: an op's hash changes with decisions."""
+        return max((self.order.get(value, 0) for value in op.results), default=self.last)
 
 
 def _told(batch: Sequence[int]) -> str:
@@ -190,4 +295,5 @@ def _dtype(value: ir.Value) -> np.dtype:
 def rewrite(options: Any, op: ir.Operation) -> None:
     """Visit the functions."""
     for function in walk(op, "func.func"):
+        open_products(function)
         _Planner(function, options.side).plan()

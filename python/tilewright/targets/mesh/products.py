@@ -22,7 +22,7 @@ from tilewright.targets.mesh.slices import added, cut_blocks, cut_whole, extract
 
 
 @dataclass(frozen=True, eq=False)
-class _Operand:
+class Operand:
     """An operand.
 
     Attributes:
@@ -72,10 +72,23 @@ def product(op: ir.Operation, found: Product, algorithm: str, loops: Sequence[st
     one = _One(op, found, algorithm, loops, placement, inner)
     indices = itertools.product(*(range(sizes[loop]) for loop in batch))
     made = one.of([dict(zip(batch, at, strict=True)) for at in indices])
-    if not batch:
-        return made[0]
-    whole = laid_type(op.results[0].type, lies(maps(op)[-1], loops), placement.side)
-    return stacked(made, whole, [out.index(loop) for loop in batch])
+    return whole(op, found, made, batch, loops, placement)
+
+
+def whole(
+    op: ir.Operation,
+    found: Product,
+    made: Sequence[ir.Value],
+    batch: Sequence[int],
+    loops: Sequence[str],
+    placement: Placement,
+) -> ir.Value:
+    """The result, of products for each index of the batch, and of what their sums start from."""
+    out = [loop for loop in dims(maps(op)[-1]) if loop is not None]
+    axes = lies(maps(op)[-1], loops)
+    kind = laid_type(op.results[0].type, axes, placement.side)
+    total = stacked(made, kind, [out.index(loop) for loop in batch]) if batch else made[0]
+    return added(total, placement.laid(op.operands[2], axes)) if found.starts else total
 
 
 class _One:
@@ -144,7 +157,7 @@ class _One:
 
 def _operands(
     op: ir.Operation, found: Product, algorithm: str, loops: Sequence[str], placement: Placement
-) -> tuple[_Operand, _Operand]:
+) -> tuple[Operand, Operand]:
     summed, columns, rows = found.summed, found.columns, found.rows
     if algorithm == "gemv":
         axis = loops[summed]
@@ -160,15 +173,13 @@ def _operands(
             of_right, orders[1] = {columns: "y", summed: "x"}, [columns, summed]
     numbers = (found.left, found.right)
     made = [
-        _operand(op, number, order, axes, placement)
+        operand(op, number, order, axes, placement)
         for number, order, axes in zip(numbers, orders, (of_left, of_right), strict=True)
     ]
     return made[0], made[1]
 
 
-def _operand(
-    op: ir.Operation, number: int, order: Sequence[int], axes: dict[int, str], placement: Placement
-) -> _Operand:
+def operand(op: ir.Operation, number: int, order: Sequence[int], axes: dict[int, str], placement: Placement) -> Operand:
     """An operand with two of its loops in this order; transposed outside where it has them in the other one."""
     read = maps(op)[number]
     have = dims(read)
@@ -181,7 +192,7 @@ def _operand(
     value = placement.transposed(op.operands[number], turn)
     if not placement.fixed(op.operands[number]):
         value = placement.laid(value, lie)
-    return _Operand(value, lie, tuple(wanted), always)
+    return Operand(value, lie, tuple(wanted), always)
 
 
 def _multiplied(pair: list[ir.Value], kind: ir.Type, algorithm: str) -> ir.Value:

@@ -28,7 +28,7 @@ def reduction(op: ir.Operation, found: Reduction, loops: Sequence[str], placemen
         order, value = _points(op, found, loops, placement)
     value, order = _combined_by_cores(value, order, found, loops, placement)
     for loop in [loop for loop in reversed(order) if loop in found.loops]:
-        value = _allreduced(value, order.index(loop), found.how, placement)
+        value = allreduced(value, order.index(loop), found.how, placement)
         order.remove(loop)
     return value
 
@@ -75,7 +75,7 @@ def _combined_by_cores(
     return local([value], result, compute), kept
 
 
-def _allreduced(value: ir.Value, dim: int, how: str, placement: Placement) -> ir.Value:
+def allreduced(value: ir.Value, dim: int, how: str, placement: Placement) -> ir.Value:
     """One dimension less, along the axis that splits it."""
     kind, axes = ir.RankedTensorType(value.type), _without(axes_of(value), dim)
     shape = [size for at, size in enumerate(kind.shape) if at != dim]

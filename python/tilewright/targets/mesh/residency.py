@@ -14,6 +14,7 @@ from tilewright.ir.diagnostics import remark
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.targets.mesh.attributes import FIXED, MEMORY, STREAMED, number
+from tilewright.targets.mesh.control.loops import in_order
 from tilewright.targets.mesh.placement import block_bytes
 
 
@@ -45,13 +46,14 @@ def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine, resident:
 
     Args:
         block: of the function.
-        peaks: for the number of each op that is a program, bytes of its fullest core, without code.
+        peaks: for the number of each op that is a program, in the order of the text and with those of loops, bytes of
+            its fullest core, without code.
         resident: weights have to stay: nothing streams.
 
     Raises:
         UserError: a core's memory is too small even where all weights are streamed, or they have to stay.
     """
-    operations = [view.operation for view in block.operations]
+    operations = in_order(block)
     held = _held(operations)
     needs = {at: peak + sum(one.count for one in held if one.at(at)) for at, peak in peaks.items()}
     room = machine.sram_bytes - machine.mesh.code_bytes
@@ -78,18 +80,37 @@ def _held(operations: Sequence[ir.Operation]) -> list[_Held]:
     places = {op: at for at, op in enumerate(operations)}
     found = []
     for at, op in enumerate(operations):
-        for value in op.results:
+        inside = [one for region in op.regions for block in region.blocks for one in block.arguments]
+        ends = _last_inside(op, places)
+        for value in [*inside, *op.results] if ends > at or op.results else []:
             if Layout.of(value.type) is not None:
-                readers = [places[_outer(use.owner.operation, places)] for use in value.uses]
-                found.append(_Held(op, block_bytes(value.type), at, max(readers, default=at), FIXED in op.attributes))
+                made = at if isinstance(value, ir.BlockArgument) else ends
+                readers = [_read_last(use.owner.operation, value, places) for use in value.uses]
+                last = max(readers, default=made)
+                found.append(_Held(op, block_bytes(value.type), made, last, FIXED in op.attributes))
     return found
 
 
-def _outer(op: ir.Operation, places: Mapping[ir.Operation, int]) -> ir.Operation:
-    while op not in places:
-        assert op.parent is not None
-        op = op.parent.operation
-    return op
+def _last_inside(op: ir.Operation, places: Mapping[ir.Operation, int]) -> int:
+    """The number of the last op in a loop or branch; its own for any other."""
+    last = places[op]
+    for region in op.regions:
+        for block in region.blocks:
+            end = block.operations[len(block.operations) - 1].operation
+            if end in places:
+                last = max(last, _last_inside(end, places))
+    return last
+
+
+def _read_last(user: ir.Operation, value: ir.Value, places: Mapping[ir.Operation, int]) -> int:
+    """When a user reads a value last: at the end of the outermost loop around it that the value is not in."""
+    home = value.owner if isinstance(value, ir.BlockArgument) else value.owner.operation.block
+    outer = user
+    while outer.block != home:
+        outer = outer.block.owner.operation
+    while user not in places:
+        user = user.block.owner.operation
+    return places[user] if outer == user or outer not in places else _last_inside(outer, places)
 
 
 def _too_much(

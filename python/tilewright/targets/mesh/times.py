@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from math import prod
 from typing import Any
 
@@ -16,7 +16,10 @@ from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import time_program
 from tilewright.sim.coremesh_ir.read import read_program
 from tilewright.targets.mesh.attributes import COLORS, FIXED, MEMORY, STREAMED, Fixed
+from tilewright.targets.mesh.control.loops import CONTROL, in_order, repeats
 from tilewright.targets.mesh.fit_mesh_rewrite import text_of
+
+_SPENT = ("cycles", "compute", "communication", "overhead", "idle")
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Step:
         memory: bytes of the fullest core.
         colors: that one router knows.
         sizes: of the tensors that are read and made.
+        times: how often it runs in a call; all cycles are those of the call.
+        is_known: False where a run decides how often: it is counted as if each such loop ran once.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Step:
     memory: int = 0
     colors: int = 0
     sizes: str = ""
+    times: int = 1
+    is_known: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -61,16 +68,21 @@ def steps_of(block: ir.Block, machine: Machine) -> list[Step]:
     """
     known: dict[str, Any] = {}
     found = []
-    for view in block.operations:
-        op = view.operation
+    for op in in_order(block):
         if op.name == "coremesh.program":
-            found.append(_program(op, machine, known))
+            found.append(_repeated(_program(op, machine, known), op))
         elif op.name == "coremesh.assemble":
-            found.append(_edge("assemble", op, op.operands[0], machine))
+            found.append(_repeated(_edge("assemble", op, op.operands[0], machine), op))
         elif op.name == "coremesh.distribute" and (FIXED not in op.attributes or STREAMED in op.attributes):
             name = "stream" if STREAMED in op.attributes else "distribute"
-            found.append(_edge(name, op, op.results[0], machine))
+            found.append(_repeated(_edge(name, op, op.results[0], machine), op))
     return found
+
+
+def _repeated(step: Step, op: ir.Operation) -> Step:
+    times, is_known = repeats(op)
+    spent = {name: getattr(step, name) * times for name in _SPENT}
+    return replace(step, times=times, is_known=is_known, **spent)
 
 
 def _program(op: ir.Operation, machine: Machine, known: dict[str, Any]) -> Step:
@@ -105,9 +117,10 @@ def _edge(name: str, op: ir.Operation, laid: ir.Value, machine: Machine) -> Step
 def outside_of(block: ir.Block) -> list[str]:
     """Names of the nodes that are interpreted outside of the grid in each call."""
     fixed, found = Fixed(), []
-    for view in block.operations:
-        op = view.operation
-        if op.name.partition(".")[0] in ("linalg", "scf") and list(op.results) and not fixed.of(op):
+    for op in in_order(block):
+        if op.name.partition(".")[0] not in ("linalg", "scf", "sparse_tile") or op.name in ("linalg.fill", *CONTROL):
+            continue
+        if list(op.results) and not fixed.of(op):
             found.append(where(op))
     return list(dict.fromkeys(found))
 

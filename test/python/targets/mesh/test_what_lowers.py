@@ -75,12 +75,30 @@ def gathered(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("Exp", g.op("Gather", x, g.input("at", np.int64, [3]))), [3, 5]
 
 
+def pruned(g: GraphBuilder) -> tuple[str, list[int]]:
+    w = drawn(64, 40) * (drawn(40, 64).T > 0.8)
+    return g.op("MatMul", g.input("x", np.float32, [3, 64]), g.weight(w)), [3, 40]
+
+
+def coded(g: GraphBuilder) -> tuple[str, list[int]]:
+    codes, scales = (drawn(64, 40) * 30).astype(np.int8), np.abs(drawn(40))
+    w = g.op("DequantizeLinear", g.weight(codes), g.weight(scales), axis=1)
+    return g.op("MatMul", g.input("x", np.float32, [3, 64]), w), [3, 40]
+
+
+def repeated(g: GraphBuilder) -> tuple[str, list[int]]:
+    x, w, r = g.input("x", np.float32, [4, 2, 6]), g.weight(drawn(1, 5, 6)), g.weight(drawn(1, 5, 5))
+    return g.op("RNN", x, w, r, hidden_size=5), [4, 1, 2, 5]
+
+
 #: Per row of the table: a model, ops that it becomes, ops that stay outside.
 ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     "product, few rows": ((product(2, False), {"gemv", "local"}, set()),),
     "product": ((product(24, False), {"gemm", "local"}, set()),),
     "product, transposed right operand": ((product(24, True), {"gemm_t", "local"}, set()),),
     "batched product": ((batched, {"gemm", "local"}, set()),),
+    "product with a pruned weight": ((pruned, {"allreduce", "local"}, set()),),
+    "product with a weight of codes": ((coded, {"allreduce", "local"}, set()),),
     "elementwise, broadcasts": ((elementwise, {"local"}, set()),),
     "sum, maximum": (
         (reduced("ReduceMean"), {"allreduce", "local"}, set()),
@@ -93,7 +111,8 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
         (turned, {"gemv", "local"}, set()),
         (sliced, {"local"}, set()),
     ),
-    "gathers, windows, integers, loops": ((gathered, {"local"}, {"linalg.generic", "tensor.extract"}),),
+    "loop, branch": ((repeated, {"gemv", "gemm_t", "relayout", "local"}, {"linalg.generic"}),),
+    "gathers, windows, integers": ((gathered, {"local"}, {"linalg.generic", "tensor.extract"}),),
 }
 CASES = [(row, number) for row, cases in ROWS.items() for number in range(len(cases))]
 

@@ -67,7 +67,9 @@ class Choice:
 
 
 @functools.lru_cache(maxsize=256)
-def choose(sizes: Sizes, side: int, machine: Machine, row_split: bool = True, beside: int = 0) -> Choice:
+def choose(
+    sizes: Sizes, side: int, machine: Machine, row_split: bool = True, beside: int = 0, stays: bool = False
+) -> Choice:
     """The fastest algorithm, in parts where a core's memory is too small for the whole.
 
     Args:
@@ -75,9 +77,12 @@ def choose(sizes: Sizes, side: int, machine: Machine, row_split: bool = True, be
         row_split: the left operand's rows lie on several cores, so that a product row by row has to move them through
             the edge; where not, a product of matrices has to.
         beside: bytes of each core that others take.
+        stays: the result has to lie as the left operand does: in a loop it is that of the next iteration. A product row
+            by row turns it to the other axis.
     """
+    row_split = row_split or stays
     room = machine.sram_bytes - machine.mesh.code_bytes - beside
-    found = {one: _cost(one, sizes, side, machine, room, row_split) for one in _algorithms(sizes)}
+    found = {one: _cost(one, sizes, side, machine, room, row_split) for one in _algorithms(sizes, stays)}
     fitting = {one: cost for one, cost in found.items() if cost is not None}
     if not fitting:  # the program's own error says what it needs
         return Choice(min(found, key=_ALGORITHMS.index), dict.fromkeys(found, float("nan")))
@@ -85,12 +90,12 @@ def choose(sizes: Sizes, side: int, machine: Machine, row_split: bool = True, be
     return Choice(best, {one: cycles for one, (_, cycles) in fitting.items()}, fitting[best][0])
 
 
-def _algorithms(sizes: Sizes) -> list[Algorithm]:
+def _algorithms(sizes: Sizes, stays: bool) -> list[Algorithm]:
     """What could be taken."""
     if sizes.m is None:
         return ["gemv"]
     matrices: list[Algorithm] = ["gemm_t", "meshgemm"] if sizes.transposed else ["meshgemm"]
-    return matrices if sizes.m > MOST_ROWS else ["gemv", *matrices]
+    return matrices if stays or sizes.m > MOST_ROWS else ["gemv", *matrices]
 
 
 def _cost(

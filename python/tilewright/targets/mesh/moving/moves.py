@@ -40,15 +40,15 @@ class Moves:
         self.machine = machine
         self._known: dict[tuple[str, str], float | None] = {}
 
-    def on_grid(self, op: ir.Operation) -> bool:
-        """Whether a `coremesh.relayout` is to stay."""
+    def on_grid(self, op: ir.Operation, in_loop: bool = False) -> bool:
+        """Whether a `coremesh.relayout` is to stay: in a loop of the model, wherever memory does."""
         if self.machine is None or self.how == "edge":
             return self.how != "edge"
         cycles, edge = self._cycles(op, self.machine), self._edge(op, self.machine)
         if cycles is None:
             remark(op, "moved through the edge of the grid: no core holds what it has of it on the way")
             return False
-        if self.how == "fastest" and edge and edge < cycles:
+        if self.how == "fastest" and not in_loop and edge and edge < cycles:
             remark(op, f"moved through the edge of the grid: {edge:,.0f} cycles; from core to core {cycles:,.0f}")
             return False
         return True

@@ -44,6 +44,11 @@ def sliced_axes(op: ir.Operation, lies: Axes, first: bool) -> tuple[Axes, Axes] 
     return tuple(whole[dim] for dim in kept), whole
 
 
+def has_known_offsets(op: ir.Operation) -> bool:
+    """Whether the text of a slice says where the part lies."""
+    return _OPEN not in list(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
+
+
 def _kinds(op: ir.Operation) -> tuple[ir.RankedTensorType, ir.RankedTensorType]:
     """The types of the small tensor and of the whole one."""
     values = (op.results[0], op.operands[0]) if op.name == SLICES[0] else (op.operands[0], op.operands[1])

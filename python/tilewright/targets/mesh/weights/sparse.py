@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-import ml_dtypes
 import numpy as np
 
 from tilewright.core.dtypes import of_mlir
@@ -165,7 +164,7 @@ def constant(array: np.ndarray) -> ir.Value:
     element = {"bfloat16": ir.BF16Type, "float16": ir.F16Type, "float32": ir.F32Type}.get(array.dtype.name)
     kind = ir.IntegerType.get_signless(array.itemsize * 8) if element is None else element.get()
     plain = np.ascontiguousarray(array)
-    if array.dtype == ml_dtypes.bfloat16:
+    if array.dtype.name == "bfloat16":
         plain = plain.view(np.uint16)
     shape = ir.RankedTensorType.get(list(array.shape), kind)
     return create("arith.constant", [], shape, {"value": ir.DenseElementsAttr.get(plain, type=shape)})

@@ -22,8 +22,8 @@ from tilewright.sim.coremesh.checks.colors import routes_by_color, usable_colors
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Cost
 from tilewright.sim.coremesh.timing import time_program
-from tilewright.targets.mesh.cutting.choice import UNLIMITED
 from tilewright.targets.mesh.computations import Product, loop_sizes
+from tilewright.targets.mesh.cutting.choice import UNLIMITED
 from tilewright.targets.mesh.weights.sparse import MOST_LEFT, Weight, condensed
 
 #: The part of a core's memory above which a weight is held condensed whatever it costs.

@@ -17,7 +17,7 @@ from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
 from tilewright.targets.mesh.control.windows import forget_unread, window
 from tilewright.targets.mesh.elementwise import elementwise
-from tilewright.targets.mesh.moving.moves import Moves
+from tilewright.targets.mesh.moves import Moves
 from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, part
 from tilewright.targets.mesh.placement import Axes, Placement

@@ -20,7 +20,7 @@ from tilewright.ir.diagnostics import remark
 from tilewright.ir.generics import create, create_transposed, maker
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import FIXED, Fixed
-from tilewright.targets.mesh.moving.moves import Moves
+from tilewright.targets.mesh.moves import Moves
 
 #: Per dimension: "", an axis, an axis whose blocks are skewed, as in "y skew", or of a size, as in "x block 4".
 Axes = tuple[str, ...]

@@ -102,12 +102,14 @@ def schedule(program: ft.Function, target: str, steps: int = 6) -> str:
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
 @pytest.mark.parametrize("program", [elementwise, rows], ids=lambda each: each.__name__)
 def test_no_meetings(program: Callable[[int, int], ft.Function], target: str) -> None:
-    """One launch for the loop; no program of units, no grid whose blocks meet."""
-    text = schedule(program(64, 256), target)
-    assert "tile.kernel @loop_" in text
-    assert "tile.program" not in text and "tile.blocks" not in text
-    main = text[text.index("func.func @main") :]
-    assert "scf.for" not in main and main.count("tile.launch @loop_") == 1
+    """One kernel whose tasks run the loop; no program of units, and no launch in a loop around which blocks meet."""
+    kernels = schedule(program(64, 256), target).split("tile.kernel")
+    (loop,) = [text for text in kernels if 'tile.level = "task"' in text]
+    assert "scf.for" in loop and "tile.launch" not in loop.partition("tile.return")[0]
+    rest = [text.partition("tile.return")[0] for text in kernels if "tile.launch" in text]
+    assert all("scf.for" not in text for text in rest if "grid(" not in text.partition("{")[0])
+    main = kernels[-1][kernels[-1].index("func.func @main") :]
+    assert "scf.for" not in main and "tile.program" not in "".join(kernels)
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
@@ -115,3 +117,22 @@ def test_neighbours_meet(target: str) -> None:
     """What reads beside its own elements waits for the others, behind each step."""
     text = schedule(columns(64, 256), target)
     assert ("tile.program" if target == "cpu" else "tile.blocks") in text
+
+
+@pytest.mark.parametrize("target", [*CPUS, *GPUS])
+def test_threads_of_a_task_meet(target: str) -> None:
+    """A recurrence that is one task: its threads read what others of them wrote in the step before."""
+
+    @ft.function
+    def program(xs: ft.Array[1, (1, 5)], w: ft.Tensor[5, 5]) -> ft.Array[1, (1, 5)]:
+        return ft.scanl(lambda h, x: ft.tanh(x + h @ w), ft.zeros(1, 5), xs)
+
+    random = np.random.default_rng(0)
+    xs, w = random.standard_normal((7, 1, 5), np.float32), random.standard_normal((5, 5), np.float32)
+    options = {"emulate": {"seed": 3}} if target in GPUS else {}
+    (found,) = tw.compile(program, target, shapes={"xs": (7,)}, **options)(xs, w)
+    state, states = np.zeros((1, 5), np.float32), []
+    for x in xs:
+        state = np.tanh(x + state @ w)
+        states.append(state)
+    np.testing.assert_allclose(np.asarray(found), np.stack(states), rtol=1e-4, atol=1e-5)

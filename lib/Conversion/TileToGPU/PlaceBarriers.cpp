@@ -14,6 +14,9 @@
 #include "lib/Conversion/TileToGPU/TouchedElements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -50,6 +53,47 @@ struct Access {
            begin == other.begin && crossed == other.crossed;
   }
 };
+
+/// Bytes of a buffer that is no part of another one.
+struct Bytes {
+  Value buffer;
+  int64_t begin = 0, end = kAll;
+};
+
+/// Where global memory may be: behind views of bytes, and as loops hand it on.
+/// What is in shared memory was placed apart.
+void addBytes(Value memref, llvm::SmallPtrSetImpl<Value> &seen,
+              SmallVectorImpl<Bytes> &found) {
+  Value root = getRoot(memref);
+  if (!seen.insert(root).second)
+    return;
+  auto loop = root.getDefiningOp<scf::ForOp>();
+  auto argument = dyn_cast<BlockArgument>(root);
+  if (argument)
+    loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+  if (loop && !isShared(root.getType())) {
+    unsigned number = argument
+                          ? argument.getArgNumber() - loop.getNumInductionVars()
+                          : cast<OpResult>(root).getResultNumber();
+    addBytes(loop.getInitArgs()[number], seen, found);
+    addBytes(loop.getYieldedValues()[number], seen, found);
+    return;
+  }
+  auto view = root.getDefiningOp<memref::ViewOp>();
+  if (!view || isShared(root.getType())) {
+    found.push_back({root});
+    return;
+  }
+  Bytes bytes = {getRoot(view.getSource())};
+  auto begin = getConstantIntValue(view.getByteShift());
+  MemRefType type = view.getType();
+  if (begin && type.hasStaticShape() && type.getElementType().isIntOrFloat())
+    bytes = {bytes.buffer, *begin,
+             *begin + type.getNumElements() *
+                          int64_t(llvm::divideCeil(
+                              type.getElementTypeBitWidth(), 8))};
+  found.push_back(bytes);
+}
 
 SmallVector<Access> getAccesses(Operation *op) {
   SmallVector<Access> result;
@@ -204,7 +248,7 @@ private:
     if (!before.memref || !(before.writes || access.writes))
       return false;
     Value buffer = access.getBuffer();
-    if (!arguments.mayMeet(before.getBuffer(), buffer) || isOnStack(buffer) ||
+    if (!mayMeet(before.getBuffer(), buffer) || isOnStack(buffer) ||
         (isAtomic(before.op) && isAtomic(access.op)))
       return false;
     // Tasks run in any order, in other blocks too: what is no task's own they
@@ -216,6 +260,19 @@ private:
          second = TouchedElements::of(access.op, access.memref);
     return !first || !second ||
            !first->areApart(*second, before.crossed, arguments);
+  }
+
+  bool mayMeet(Value one, Value other) const {
+    llvm::SmallPtrSet<Value, 4> seen, also;
+    SmallVector<Bytes> some, others;
+    addBytes(one, seen, some);
+    addBytes(other, also, others);
+    return llvm::any_of(some, [&](const Bytes &a) {
+      return llvm::any_of(others, [&](const Bytes &b) {
+        return a.buffer == b.buffer ? a.begin < b.end && b.begin < a.end
+                                    : arguments.mayMeet(a.buffer, b.buffer);
+      });
+    });
   }
 
   static void append(SmallVectorImpl<Access> &list, ArrayRef<Access> added) {

@@ -68,6 +68,10 @@ CASES = [
         "tune= measures on this machine's GPU, and there is no NVIDIA GPU with a driver here: leave it out (tiles then "
         "follow from the description of the device, by predicted time), or compile where the GPU is",
     ),
+    (
+        {"resident": True},
+        "resident= keeps weights in the cores' memories: the target must be mesh:NAME, not 'cpu'",
+    ),
     ({"tune": 1.0, "pipeline": "CPU"}, "tune= chooses tiles for the target's own pipeline: leave pipeline= out"),
     (
         {"emulate": True},

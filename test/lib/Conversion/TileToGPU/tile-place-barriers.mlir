@@ -256,4 +256,33 @@ gpu.module @kernels {
     }
     gpu.return
   }
+  // Two pieces of a buffer by turns: what an iteration reads, other threads wrote in the one before. A third piece is
+  // apart from both.
+  // CHECK-LABEL: @by_turns
+  // CHECK: scf.for
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: tile.load
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: tile.store
+  // CHECK-NEXT: scf.yield
+  gpu.func @by_turns(%all: memref<6144xi8>) attributes {tile.threads = 128 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %c128 = arith.constant 128 : index
+    %c2048 = arith.constant 2048 : index
+    %c4096 = arith.constant 4096 : index
+    %one = memref.view %all[%c0][] : memref<6144xi8> to memref<512xf32>
+    %other = memref.view %all[%c2048][] : memref<6144xi8> to memref<512xf32>
+    %third = memref.view %all[%c4096][] : memref<6144xi8> to memref<512xf32>
+    %r:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(%a = %one, %b = %other)
+        -> (memref<512xf32>, memref<512xf32>) {
+      %x = tile.load %a[%c128] : memref<512xf32>, !v
+      tile.store %x, %b[%c0] : !v, memref<512xf32>
+      tile.store %x, %third[%c0] : !v, memref<512xf32>
+      scf.yield %b, %a : memref<512xf32>, memref<512xf32>
+    }
+    gpu.return
+  }
 }

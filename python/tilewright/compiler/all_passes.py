@@ -38,7 +38,14 @@ from tilewright.plan.gpu import (  # noqa: F401
     split_masks,
     transpose_operands,
 )
-from tilewright.plan.graph import mark_levels, plan_fusion, plan_levels, plan_loops, plan_orders, plan_programs  # noqa: F401  # noqa: F401
+from tilewright.plan.graph import (  # noqa: F401
+    mark_levels,
+    plan_fusion,
+    plan_levels,
+    plan_loops,
+    plan_orders,
+    plan_programs,
+)
 from tilewright.plan.lowbit import (  # noqa: F401
     expand_decodes,
     fuse_dequantization,

@@ -188,6 +188,15 @@ static bool mayBeSame(Value one, Value other) {
   return begin <= to && from <= end;
 }
 
+/// Whether a kernel can be given the buffer: a whole one, of which views are
+/// made in the kernel, not one that a loop around hands on.
+bool TaskLoop::isKnown(Value root) {
+  root = getRoot(root);
+  if (auto piece = root.getDefiningOp<memref::ViewOp>())
+    root = getRoot(piece.getSource());
+  return isHandedOn(root) || isWhole(root);
+}
+
 bool TaskLoop::mayMeet(const Operand &one, const Operand &other) {
   return llvm::any_of(one.roots, [&](Value root) {
     return !isHandedOn(root) && llvm::any_of(other.roots, [&](Value second) {
@@ -255,6 +264,9 @@ std::string TaskLoop::findObstacle() {
     return reason;
   for (tile::LaunchOp launch : launches)
     addOperands(launch);
+  for (const Operand &operand : operands)
+    if (!llvm::all_of(operand.roots, [&](Value root) { return isKnown(root); }))
+      return "a buffer of it is one of several, by what the host decides";
   for (const Operand &one : operands)
     for (const Operand &other : operands)
       if (one.isWritten && mayMeet(one, other) && !areTasksApart(one, other)) {

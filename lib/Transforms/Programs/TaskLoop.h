@@ -47,6 +47,7 @@ private:
   bool isSameGrid(tile::LaunchOp launch, tile::LaunchOp other);
   void addOperands(tile::LaunchOp launch);
   void addRoots(mlir::Value memref, Operand &operand);
+  bool isKnown(mlir::Value root);
   bool mayMeet(const Operand &one, const Operand &other);
   bool haveSamePlaces(const Operand &one, const Operand &other);
   bool areTasksApart(const Operand &one, const Operand &other);

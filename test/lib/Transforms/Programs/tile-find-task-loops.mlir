@@ -238,3 +238,28 @@ func.func @cast_of_a_state(%h: memref<64xf32>, %n: memref<64xf32>) {
   }
   return
 }
+
+// -----
+
+// A buffer that a loop around hands on: which one it is, the kernel could not be told.
+tile.kernel @k(%a: memref<64xf32>) grid(%i) {
+  %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+  %t = tile.load %a[%o] : memref<64xf32>, !tile.tile<8xf32>
+  %u = arith.addf %t, %t : !tile.tile<8xf32>
+  tile.store %u, %a[%o] : !tile.tile<8xf32>, memref<64xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @handed_on_around
+// CHECK-NOT: tile.independent
+func.func @handed_on_around(%h: memref<64xf32>, %n: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+    scf.for %u = %c0 to %c8 step %c1 {
+      tile.launch @k grid(%c8) outs(%a : memref<64xf32>)
+    }
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+  }
+  return
+}

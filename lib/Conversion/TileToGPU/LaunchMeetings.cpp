@@ -94,12 +94,12 @@ bool LaunchMeetings::mayMeet(Value one, Value other) const {
   return mayMeet(bytesOf(one), bytesOf(other));
 }
 
-bool LaunchMeetings::mayMeet(ArrayRef<Bytes> some,
-                             ArrayRef<Bytes> others) const {
-  return llvm::any_of(some, [&](const Bytes &one) {
-    return llvm::any_of(others, [&](const Bytes &other) {
+bool LaunchMeetings::mayMeet(ArrayRef<BufferBytes> some,
+                             ArrayRef<BufferBytes> others) const {
+  return llvm::any_of(some, [&](const BufferBytes &one) {
+    return llvm::any_of(others, [&](const BufferBytes &other) {
       if (one.buffer == other.buffer)
-        return one.begin < other.end && other.begin < one.end;
+        return one.overlaps(other);
       // Of what is no argument of the kernel nothing is known.
       return !isParameter(one.buffer) || !isParameter(other.buffer) ||
              shared.mayMeet(one.buffer, other.buffer);
@@ -125,47 +125,31 @@ bool LaunchMeetings::areApart(scf::ForOp loop) const {
   return true;
 }
 
-SmallVector<LaunchMeetings::Bytes> LaunchMeetings::bytesOf(Value memref) const {
+SmallVector<BufferBytes> LaunchMeetings::bytesOf(Value memref) const {
   llvm::SmallPtrSet<Value, 8> seen;
-  SmallVector<Bytes> found;
+  SmallVector<BufferBytes> found;
   addBytes(memref, seen, found);
   return found;
 }
 
 void LaunchMeetings::addBytes(Value memref, llvm::SmallPtrSetImpl<Value> &seen,
-                              SmallVectorImpl<Bytes> &found) const {
+                              SmallVectorImpl<BufferBytes> &found) const {
   Value root = getRoot(memref);
   if (!seen.insert(root).second)
     return;
   // A buffer that a loop hands on: as it came, or as an iteration leaves it.
-  scf::ForOp loop = root.getDefiningOp<scf::ForOp>();
-  auto argument = dyn_cast<BlockArgument>(root);
-  if (argument)
-    loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-  if (loop) {
-    unsigned number = argument
-                          ? argument.getArgNumber() - loop.getNumInductionVars()
-                          : cast<OpResult>(root).getResultNumber();
-    addBytes(loop.getInitArgs()[number], seen, found);
-    addBytes(loop.getYieldedValues()[number], seen, found);
+  if (auto handed = getHandedOn(root)) {
+    addBytes(handed->first, seen, found);
+    addBytes(handed->second, seen, found);
     return;
   }
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   auto view = root.getDefiningOp<memref::ViewOp>();
   if (!view) {
-    found.push_back({root, 0, kAll});
+    found.push_back({root});
     return;
   }
-  std::optional<int64_t> begin = getConstantIntValue(view.getByteShift());
-  MemRefType type = view.getType();
-  Type element = type.getElementType();
-  bool known = begin && type.hasStaticShape() && element.isIntOrFloat() &&
-               isParameter(getRoot(view.getSource()));
-  Value buffer = getRoot(view.getSource());
-  if (!known) {
-    found.push_back({buffer, 0, kAll});
-    return;
-  }
-  int64_t bytes = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-  found.push_back({buffer, *begin, *begin + type.getNumElements() * bytes});
+  BufferBytes bytes = getBytes(view);
+  if (!isParameter(bytes.buffer))
+    bytes = {bytes.buffer};
+  found.push_back(bytes);
 }

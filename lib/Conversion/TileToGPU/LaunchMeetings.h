@@ -10,6 +10,7 @@
 #define TILEWRIGHT_CONVERSION_TILETOGPU_LAUNCHMEETINGS_H
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Analysis/BufferBytes.h"
 #include "lib/Analysis/SharedArguments.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -33,20 +34,15 @@ public:
   }
 
 private:
-  /// Bytes of a buffer.
-  struct Bytes {
-    mlir::Value buffer;
-    int64_t begin, end;
-  };
-
   void visit(mlir::Block &block);
   bool needs(mlir::Operation *op, mlir::Operation *before) const;
   bool mayMeet(mlir::Value one, mlir::Value other) const;
-  bool mayMeet(llvm::ArrayRef<Bytes> some, llvm::ArrayRef<Bytes> others) const;
+  bool mayMeet(llvm::ArrayRef<BufferBytes> some,
+               llvm::ArrayRef<BufferBytes> others) const;
   bool areApart(mlir::scf::ForOp loop) const;
-  llvm::SmallVector<Bytes> bytesOf(mlir::Value memref) const;
+  llvm::SmallVector<BufferBytes> bytesOf(mlir::Value memref) const;
   void addBytes(mlir::Value memref, llvm::SmallPtrSetImpl<mlir::Value> &seen,
-                llvm::SmallVectorImpl<Bytes> &found) const;
+                llvm::SmallVectorImpl<BufferBytes> &found) const;
 
   SharedArguments shared;
   llvm::SmallPtrSet<mlir::Operation *, 8> last;

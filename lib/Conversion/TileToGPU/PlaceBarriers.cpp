@@ -8,6 +8,7 @@
 
 #include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/TileTasks.h"
+#include "lib/Analysis/BufferBytes.h"
 #include "lib/Conversion/AsyncToGPU/SharedPlaces.h"
 #include "lib/Conversion/TileToGPU/Exchange.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
@@ -15,8 +16,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -54,45 +53,23 @@ struct Access {
   }
 };
 
-/// Bytes of a buffer that is no part of another one.
-struct Bytes {
-  Value buffer;
-  int64_t begin = 0, end = kAll;
-};
-
 /// Where global memory may be: behind views of bytes, and as loops hand it on.
 /// What is in shared memory was placed apart.
 void addBytes(Value memref, llvm::SmallPtrSetImpl<Value> &seen,
-              SmallVectorImpl<Bytes> &found) {
+              SmallVectorImpl<BufferBytes> &found) {
   Value root = getRoot(memref);
   if (!seen.insert(root).second)
     return;
-  auto loop = root.getDefiningOp<scf::ForOp>();
-  auto argument = dyn_cast<BlockArgument>(root);
-  if (argument)
-    loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
-  if (loop && !isShared(root.getType())) {
-    unsigned number = argument
-                          ? argument.getArgNumber() - loop.getNumInductionVars()
-                          : cast<OpResult>(root).getResultNumber();
-    addBytes(loop.getInitArgs()[number], seen, found);
-    addBytes(loop.getYieldedValues()[number], seen, found);
-    return;
-  }
   auto view = root.getDefiningOp<memref::ViewOp>();
-  if (!view || isShared(root.getType())) {
+  auto handed = getHandedOn(root);
+  if (isShared(root.getType()) || (!view && !handed)) {
     found.push_back({root});
-    return;
+  } else if (handed) {
+    addBytes(handed->first, seen, found);
+    addBytes(handed->second, seen, found);
+  } else {
+    found.push_back(getBytes(view));
   }
-  Bytes bytes = {getRoot(view.getSource())};
-  auto begin = getConstantIntValue(view.getByteShift());
-  MemRefType type = view.getType();
-  if (begin && type.hasStaticShape() && type.getElementType().isIntOrFloat())
-    bytes = {bytes.buffer, *begin,
-             *begin + type.getNumElements() *
-                          int64_t(llvm::divideCeil(
-                              type.getElementTypeBitWidth(), 8))};
-  found.push_back(bytes);
 }
 
 SmallVector<Access> getAccesses(Operation *op) {
@@ -264,12 +241,12 @@ private:
 
   bool mayMeet(Value one, Value other) const {
     llvm::SmallPtrSet<Value, 4> seen, also;
-    SmallVector<Bytes> some, others;
+    SmallVector<BufferBytes> some, others;
     addBytes(one, seen, some);
     addBytes(other, also, others);
-    return llvm::any_of(some, [&](const Bytes &a) {
-      return llvm::any_of(others, [&](const Bytes &b) {
-        return a.buffer == b.buffer ? a.begin < b.end && b.begin < a.end
+    return llvm::any_of(some, [&](const BufferBytes &a) {
+      return llvm::any_of(others, [&](const BufferBytes &b) {
+        return a.buffer == b.buffer ? a.overlaps(b)
                                     : arguments.mayMeet(a.buffer, b.buffer);
       });
     });

@@ -9,6 +9,7 @@
 #include "lib/Transforms/Programs/TaskLoop.h"
 #include "dialects/Tile/TileDecisions.h"
 #include "dialects/Tile/TileTasks.h"
+#include "lib/Analysis/BufferBytes.h"
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Transforms/Programs/TaskBox.h"
 
@@ -160,17 +161,6 @@ static bool isWhole(Value value) {
          isa<FunctionOpInterface>(argument.getOwner()->getParentOp());
 }
 
-/// First and last byte of a piece of a buffer; of all where it is not known.
-static std::pair<int64_t, int64_t> bytesOf(memref::ViewOp view) {
-  auto begin = getConstantIntValue(view.getByteShift());
-  MemRefType type = view.getType();
-  Type element = type.getElementType();
-  if (!begin || !type.hasStaticShape() || !element.isIntOrFloat())
-    return {0, std::numeric_limits<int64_t>::max()};
-  int64_t width = llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
-  return {*begin, *begin + type.getNumElements() * width - 1};
-}
-
 /// Whether bytes of one may be bytes of the other.
 static bool mayBeSame(Value one, Value other) {
   one = getRoot(one);
@@ -183,9 +173,7 @@ static bool mayBeSame(Value one, Value other) {
     return !isWhole(source) || !isWhole(second);
   if (!piece || !another)
     return true;
-  auto [begin, end] = bytesOf(piece);
-  auto [from, to] = bytesOf(another);
-  return begin <= to && from <= end;
+  return getBytes(piece).overlaps(getBytes(another));
 }
 
 /// Whether a kernel can be given the buffer: a whole one, of which views are

@@ -18,6 +18,7 @@ checked when read, and the least recently used ones go when the cache exceeds TI
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import os
@@ -52,6 +53,15 @@ def digest(*parts: str | bytes) -> str:
 def compiler_id() -> str:
     """Return what identifies this compiler: its Python sources, devices, libraries, the user's passes."""
     package = Path(__file__).parents[1]
+    state = hashlib.sha256(_package_id(package).encode())
+    for path in _user_passes(package):
+        state.update(path.read_bytes())
+    return state.hexdigest()[:40]
+
+
+@functools.cache
+def _package_id(package: Path) -> str:
+    """What this process has loaded: read once, since a file that changes later changes nothing that runs here."""
     state = hashlib.sha256()
     for path in sorted([*package.rglob("*.py"), *package.glob("devices/**/*.toml")]):
         relative = path.relative_to(package)
@@ -59,9 +69,7 @@ def compiler_id() -> str:
             state.update(str(relative).encode())
             state.update(path.read_bytes())
     state.update(libraries_id().encode())
-    for path in _user_passes(package):
-        state.update(path.read_bytes())
-    return state.hexdigest()[:40]
+    return state.hexdigest()
 
 
 def libraries_id() -> str:

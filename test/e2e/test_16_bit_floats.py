@@ -31,6 +31,7 @@ def largest_difference(a: np.ndarray, b: np.ndarray) -> float:
 NAMES = ["bert_tiny", "gpt_tiny_prefill", "gpt_tiny_decode", "vit_tiny", "mobilenet_tiny", "mixer_tiny", "lstm_tiny"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
 @pytest.mark.parametrize("name", NAMES)
 def test_models_in_f16(name: str, target: str) -> None:

@@ -36,6 +36,7 @@ def small_caches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     yield loops
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_rounds(name: str, small_caches: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(models.path(name, **MODELS[name]))

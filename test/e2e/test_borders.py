@@ -100,6 +100,7 @@ def test_the_text_parses_verifies_and_prints_as_it_was(border: str, borders: Bor
     assert with_sorted_sums(printed) == with_sorted_sums(borders.text(border))
 
 
+@pytest.mark.slow
 def test_phases_by_name_lead_from_border_to_border(borders: Borders) -> None:
     for before, after in zip(BORDERS, BORDERS[1:], strict=False):
         made = tile_opt(borders.files[before], f"--tile-{borders.kind}-{after}")

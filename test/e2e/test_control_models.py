@@ -98,6 +98,7 @@ def test_inputs_take_several_ways() -> None:
     assert len(kept) > 1 and {one for row in kept for one in row} == {True, False}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "arch"), either(NAMES, ARCHS))
 def test_one_launch(name: str, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In any order of warps, and no number goes to or from the host: a graph could record it."""

@@ -54,6 +54,7 @@ def replay(text: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", EDITS)
 def test_an_edited_plan(edit: str, plan: tuple, tmp_path: Path) -> None:
     model, text, weights = plan

@@ -68,6 +68,7 @@ def test_every_type_as_input_weight_and_output():
         assert results[spec.name].tobytes() == want[spec.name], spec.name
 
 
+@pytest.mark.slow
 def test_casts_are_those_of_the_reference():
     """From f32, f64 and i64 to every type and from every small type to f32, in one model."""
     rng = np.random.default_rng(3)

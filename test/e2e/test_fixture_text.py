@@ -22,6 +22,7 @@ def tile_opt(data: bytes, *arguments: str) -> bytes:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.stem)
 def test_round_trips(file: Path) -> None:
     printed = tile_opt(file.read_bytes())

@@ -77,6 +77,7 @@ def test_kernels_hold_no_graph_operation(name: str) -> None:
     assert {op.name for op in operations} == {"tile.kernel", "func.func", "ml_program.global"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_code_is_made_from_the_text_alone(name: str, tmp_path: Path) -> None:
     """In a process without the model and without any cache, kernels' text and weights give the same numbers."""

@@ -33,6 +33,7 @@ def launches(folder: Path) -> tuple[list[int], str]:
     return kernel["cluster"] or [1, 1, 1], next(folder.rglob("*.ptx")).read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("m", "n", "k", "tail"), [(512, 512, 512, ""), (500, 504, 520, ""), (512, 256, 1024, "residual")]
 )

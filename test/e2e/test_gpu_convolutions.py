@@ -169,6 +169,7 @@ def test_one_grid_for_many_tiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert "wgmma.mma_async" in text and "cp.async.bulk.tensor" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])
 def test_small_resnet(target: str) -> None:
     """Stem, bottlenecks with and without a stride, head: what the CPU computes of the same f16 model."""
@@ -219,6 +220,7 @@ def _open(batch: int | str, size: tuple[int | str, int | str], strides: list[int
     return g.model()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize(
     "batch, size, strides, given",

@@ -101,6 +101,7 @@ def test_stems_of_full_size_load_rows(window: int, stride: int, pad: int, arch: 
     assert len(found) == 2 and all(int(ns) < 4 * int(least) + 4100 for ns, least in found), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_small_resnet(arch: str) -> None:
     """The stem of a whole model, its image of bytes between."""

@@ -113,6 +113,7 @@ def test_promotion_is_predicted() -> None:
     assert int(promoted["promote_ns"]) > 0 and "promote_ns" not in fast
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
 @pytest.mark.parametrize(
     ("m", "n", "k"), [(8192, 8192, 8192), (4096, 4096, 16384), (512, 7168, 2048), (64, 4096, 4096)]

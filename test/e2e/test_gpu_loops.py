@@ -101,6 +101,7 @@ def test_recurrent_layers(kind: str, arch: str) -> None:
     check(recurrent(kind), arch, [values(4, 1, 8)], [values(4, 1, 8) + 1])
 
 
+@pytest.mark.slow
 def test_both_directions_of_several_rows() -> None:
     check(recurrent("LSTM", batch=3, hidden=40, direction="bidirectional"), "sm_90a", [values(4, 3, 8)])
 
@@ -128,6 +129,7 @@ def test_branches_of_data(computed: bool, arch: str) -> None:
         check(branch(False), arch, *([values(1, 64), np.bool_(which)] for which in (True, False)))
 
 
+@pytest.mark.slow
 def test_any_order_and_number_of_blocks() -> None:
     """The same bits in any order of CTAs, and on fewer multiprocessors; no more CTAs than they hold, and all of them
     are tasks' of the largest launch."""

@@ -37,6 +37,7 @@ def check(name: str, target: str) -> None:
             assert np.abs(ours.astype(np.float64) - theirs).max(initial=0.0) <= 2e-5 * scale
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALWAYS)
 def test_hopper(name: str) -> None:
     check(name, "cuda:sm_90a")

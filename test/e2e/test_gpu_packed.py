@@ -148,6 +148,7 @@ def test_many_rows_multiply_what_was_widened_before() -> None:
     assert "tile.packed" not in text and "tile.specialized" in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ptxas") is None, reason="needs ptxas")
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(("m", "floats", "small", "block"), [(16, "f16", "int8", 0), (4, "bf16", "int4", 128)])

@@ -168,6 +168,7 @@ def _network() -> tuple[onnx.ModelProto, np.ndarray]:
     return g.model(), rng.standard_normal((1, 64, 9, 10)).astype(np.float32)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bf16_rounds_images_and_filters(arch: str, tmp_path: Path) -> None:
     proto, x = _network()
@@ -178,6 +179,7 @@ def test_bf16_rounds_images_and_filters(arch: str, tmp_path: Path) -> None:
     assert entry["products"] == 2 and 0 < entry["relative_error"] < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bf16_sums_what_is_rounded(arch: str) -> None:
     """One convolution of numbers that bf16 has, and of others: exactly the rounded ones are multiplied."""
@@ -195,6 +197,7 @@ def test_bf16_sums_what_is_rounded(arch: str) -> None:
     np.testing.assert_allclose(ours, tw.compile(g.model())(near)[0], rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_int8_calibrates_images(arch: str, tmp_path: Path) -> None:
     proto, x = _network()
@@ -204,6 +207,7 @@ def test_int8_calibrates_images(arch: str, tmp_path: Path) -> None:
     assert entry["products"] == 2 and 0 < entry["relative_error"] < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 def test_tf32_multiplies_convolutions(arch: str, tmp_path: Path) -> None:
     proto, x = _network()

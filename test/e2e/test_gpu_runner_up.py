@@ -95,6 +95,7 @@ def attention(queries: int, keys: int, channels: int) -> onnx.ModelProto:
     return g.model()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(ptxas.find() is None, reason="needs ptxas")
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 def test_wide_heads_with_ragged_queries(arch: str, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def boxes(batches: int, count: int) -> np.ndarray:
     return np.concatenate([corner, corner + _RANDOM.random((batches, count, 2), np.float32) * 0.3], -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(
     ("batches", "classes", "count", "most", "known", "center"),
@@ -70,6 +71,7 @@ def test_running_sums(shape: tuple[int, ...], axis: int, arch: str) -> None:
     check("CumSum", [_RANDOM.standard_normal(shape).astype(np.float32), np.array(axis)], arch, (1,), exclusive=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("shape", [(6, 7), (2100,)])
 def test_places_that_are_not_zero(shape: tuple[int, ...], arch: str) -> None:

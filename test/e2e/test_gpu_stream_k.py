@@ -100,6 +100,7 @@ def close(ours: np.ndarray, wanted: np.ndarray) -> None:
     np.testing.assert_allclose(ours.astype(np.float64), wanted, rtol=0, atol=3e-3 * max(np.abs(wanted).max(), 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize(
     ("tile", "sizes", "tail"),

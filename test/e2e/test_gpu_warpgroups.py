@@ -41,6 +41,7 @@ def texts(folder: Path) -> str:
     return "\n".join(path.read_text() for path in folder.rglob("*.ptx"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_attention_by_warpgroups(name: str, tmp_path: Path) -> None:
     heads, queries, keys, channels, kind, causal = CASES[name]

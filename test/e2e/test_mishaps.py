@@ -37,6 +37,7 @@ COMPILE = """
 """
 
 
+@pytest.mark.slow
 def test_processes_that_share_a_cache(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     names = [tmp_path / f"{i}.tw" for i in range(4)]

@@ -29,6 +29,7 @@ MOVERS = {"memset", "memcpy", "memmove"}
 HARMLESS = ("_mm_pause", 'asm volatile("yield"', "_mm_getcsr", "_mm_setcsr")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_code_calls_nothing_but_the_scheduler(name: str) -> None:
     """No math library, no BLAS, no assembly: neither in the IR nor in the shared object.

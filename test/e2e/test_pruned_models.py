@@ -32,6 +32,7 @@ def left(model: onnx.ModelProto | str, target: str = "cpu") -> float:
     return float(told[0]) / 100 if told else 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["bert_tiny", "bert_tiny_export", "bert_tiny_batch"])
 def test_heads_and_channels(name: str, target: str) -> None:
@@ -42,6 +43,7 @@ def test_heads_and_channels(name: str, target: str) -> None:
     assert left(model, target) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("name", "most"), [("mobilenet_tiny", 0.9), ("resnet_tiny", 0.8)])
 def test_channels_of_convolutions(name: str, most: float, target: str) -> None:

@@ -38,6 +38,7 @@ def pruned(name: str, n: int, m: int) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
 @pytest.mark.parametrize("name", ["bert_tiny", "bert_tiny_batch"])
 def test_models(name: str, target: str) -> None:

@@ -39,6 +39,7 @@ def check(name: str, target: str, borders: tuple[str, ...], folder: Path) -> Non
         assert not differences(expected, found), f"other code from the border after {border}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "target"), SAMPLE, ids=[f"{n}-{Path(t).stem}" for n, t in SAMPLE])
 def test_sample(name: str, target: str, tmp_path: Path) -> None:
     check(name, target, SAMPLE[name, target], tmp_path)

@@ -86,6 +86,7 @@ def expected(inputs: dict[str, np.ndarray], live: np.ndarray, low: float) -> np.
         return powers @ v / powers.sum(-1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["where", "low", "add", "infinite"])
 @pytest.mark.parametrize("sizes", SIZES, ids=lambda s: "x".join(map(str, s)))
 def test_blocks(kind: str, sizes: tuple[int, int]) -> None:

@@ -36,6 +36,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sanitizer.missing() is not None, reason=str(sanitizer.missing()))
 def test_an_overrun_of_one_element_is_caught() -> None:
     environment = {**os.environ, **sanitizer.environment(), "TILEWRIGHT_CACHE": "0"}

@@ -155,6 +155,7 @@ def test_scales_of_lanes_are_told() -> None:
     assert told in _remarks(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int4", "int8"])
 def test_decoder(tmp_path: Path, kind: str) -> None:
     """A decode step in grouped-query attention: the artifact takes the bytes of the weights, not those of f32."""

@@ -112,6 +112,7 @@ def test_residuals_of_symbolic_images() -> None:
         check(compiled, model, {"x": inputs})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, "batch"])
 def test_recurrence_of_symbolic_length(batch: int | str) -> None:
     """Programs do whole numbers of their steps, launches the rest; a step is one kernel, of an open batch too."""

@@ -74,6 +74,7 @@ def test_two_models_called_at_once() -> None:
         assert all(pool.map(call, range(4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hidden", "batch"), [(128, 2), (200, 8), (100, 1)])
 def test_steps_of_a_recurrent_network_are_programs(tmp_path, hidden: int, batch: int) -> None:
     if detect_host().units.count < 2:

@@ -26,6 +26,7 @@ def test_most_plans_are_within_five_percent_of_the_best():
     assert max(ratios) < 1.5
 
 
+@pytest.mark.slow
 def test_most_rewritten_graphs_cost_what_the_plain_ones_do():
     pairs = [(judge(graph(seed), brute=False), judge(graph(seed, 1), brute=False)) for seed in SEEDS]
     assert sum(other.ours <= 1.05 * plain.ours for plain, other in pairs) >= 0.9 * len(pairs)

@@ -34,6 +34,7 @@ def number_of(model: Any) -> int:
     return kernel.details["plan"].get("number", 0)
 
 
+@pytest.mark.slow
 def test_the_fastest_candidate_is_taken_and_remembered(fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fake driver runs no real kernel: its events' times are a table's, by candidate."""
     seen: list[int] = []

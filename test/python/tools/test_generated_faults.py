@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemm@sm_90a", "split_sums@sm_80", "sparse_halves@sm_80"])
 def test_faults_in_generated_kernels_are_caught(name: str, tmp_path: Path) -> None:
     file, table = tmp_path / "verdicts.json", tmp_path / "table.md"

@@ -92,6 +92,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_peer_against_itself(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     options = ["--case", "mlp", "--threads", "1", "--quick", "--ours", "onnxruntime", "--json", str(file)]
@@ -168,6 +169,7 @@ def test_the_mean_is_geometric_and_judged_when_strict() -> None:
     assert "1 thread(s) 1.000 (SLOW)" in table(rows, 0.9)
 
 
+@pytest.mark.slow
 def test_a_peer_that_is_not_installed_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BENCH_PEERS", str(tmp_path))
     with pytest.raises(PeerMissing, match="openvino is not installed"):

@@ -25,6 +25,7 @@ from tilewright.passes import run_pipeline
 from tilewright.plan.graph.nests import MOST_OPS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_planning_does_work_in_proportion_to_the_graph(graph: str) -> None:
     """Function calls are counted, since seconds depend on the machine."""

@@ -57,6 +57,7 @@ def test_pytorch_computes_the_same(tmp_path: Path) -> None:
                 assert relative_error(found, onnxruntime_outputs(file, inputs)) < 1e-5, name
 
 
+@pytest.mark.slow
 def test_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """Each step of a loop is some launches and waits where the host drives it; all is one launch where it does not."""
     cases = (Case("loop", "nasrnn_tiny"), Case("branches", "blockdrop_tiny"), Case("other", "mlp_tiny"))

@@ -70,6 +70,7 @@ def _jobs(tmp_path):
     return (tmp_path / "jobs").read_text().split("\n")[:-1]
 
 
+@pytest.mark.slow
 def test_every_other_case_reports(tmp_path, capsys):
     worker = _root(tmp_path)
     assert main.main(tmp_path, ["--emulate", "--seconds", "5"], worker) == 1
@@ -124,6 +125,7 @@ def test_results_of_another_pack_are_refused(tmp_path, capsys):
     assert main.main(tmp_path, ["--emulate", "--json", str(tmp_path / "x.jsonl")], worker) == 2
 
 
+@pytest.mark.slow
 def test_nothing_outlives_the_budget(tmp_path, capsys):
     """A case that the budget cuts short has no line: the next slice runs it."""
     worker = _root(tmp_path, ["first", "hang", "last"])

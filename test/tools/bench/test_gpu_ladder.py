@@ -64,6 +64,7 @@ def test_every_program_has_a_rung():
         chosen(None, "tiles")
 
 
+@pytest.mark.slow
 def test_rungs_run_in_processes_and_their_lines_are_whole(small, tmp_path):
     done = _climb(small, "--only", "launches", "--json", str(tmp_path / "lines"))
     assert done.returncode == 0, done.stderr
@@ -195,6 +196,7 @@ def test_boxes_are_right_and_cover_what_they_should():
         assert seen.over and (seen.dump == tma.Loaded(memory, tma.poisoned()).dump(setup)).all(), name
 
 
+@pytest.mark.slow
 def test_launches_and_phases_that_are_wrong_are_named(small, tmp_path, monkeypatch):
     """A launch with other CTAs, a ring whose full barriers expect too much."""
     here, open_ = Pack(small), lambda units: campaign.device("late")  # without checks, as a GPU is

@@ -50,6 +50,7 @@ def _suite(true: dict[str, float], noise: float = 0.02, outliers: int = 0) -> di
     return {"version": 2, "device": "NVIDIA H200", "driver": "1.2", "date": "2026-11-24", "rows": rows}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outliers", [0, 2])
 def test_constants_are_found_again(outliers):
     suite = _suite(TRUE, outliers=outliers)

@@ -21,6 +21,7 @@ def judged(count, seed, jobs=1):
     return Counter(one.verdict for one in outcomes)
 
 
+@pytest.mark.slow
 def test_a_few_faults():
     found = judged(12, seed=7)
     assert found[campaign.WRONG] == 0 and found[campaign.RIGHT] >= 9

@@ -26,6 +26,7 @@ def run(setup, completion, loaded=RIGHT):
     return watching.ring(device, ring(), setup, source(loaded), limit=500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("completion", ["late", "early"])
 @pytest.mark.parametrize(
     "change", [{}, {"full_count": 3}, {"empty_count": 5}, {"tx_bytes": 1088}, {"tx_bytes": 96}, {"box_bytes": 512},

@@ -120,6 +120,7 @@ def test_forms_get_their_own_model_and_inputs(tmp_path: Path) -> None:
         assert ((x == 0).any(), (w == 0).any()) == ((True, True) if name == "plain" else (False, False))
 
 
+@pytest.mark.slow
 def test_a_row_has_own_rivals_and_a_form_for_the_peers() -> None:
     sizes = dict(tokens=19, experts=5, chosen=2, hidden=12, wide=20)
     padded = Form("padded", "moe_padded", inputs=dict(padded=True), gain=1e-3)

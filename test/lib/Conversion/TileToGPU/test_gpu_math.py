@@ -148,6 +148,7 @@ def test_powers_of_f64() -> None:
         assert ulps(evaluate("powf", x, y), np.power(x.astype(np.longdouble), y.astype(np.longdouble))).max() <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_remainders_are_exact(dtype: type) -> None:
     """fmod at any quotient: the same bits."""

@@ -76,6 +76,7 @@ def test_results_stay(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_programs_shrink() -> None:
     """Of these programs most get smaller: the test above compares something."""
     smaller = 0

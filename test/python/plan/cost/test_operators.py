@@ -30,6 +30,7 @@ def test_the_list_is_the_papers() -> None:
     assert kinds == {"C": 44, "D": 23, "M": 7, "R": 4, "E": 28, "P": 13}
 
 
+@pytest.mark.slow
 def test_planning_takes_little_work() -> None:
     """Import, normalize and plan together: 200,000 calls of functions, 0.1 s, for an operator; candidates are few."""
     names = [name for name in OPERATORS if name not in ("M3", "M4", "M5", "M6")]  # large weights: numpy's time

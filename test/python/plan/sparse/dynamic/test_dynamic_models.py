@@ -117,6 +117,7 @@ MIXTURES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("t", "d", "f", "e", "by_expert", "target"), MIXTURES)
 def test_experts(t: int, d: int, f: int, e: int, by_expert: bool, target: str) -> None:
     """Tokens with no expert, with two, all of one expert, with all: exact for small integers, in any order."""

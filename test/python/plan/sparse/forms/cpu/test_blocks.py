@@ -36,6 +36,7 @@ def product(block, rows, depth, columns, on_left, **more) -> SparseProduct:
     return SparseProduct(f"block<[{block[0]}, {block[1]}]>", weight, other, on_left, "blocks", **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", CPUS)
 def test_shapes(target):
     """Blocks of all kinds, sizes that are ragged in all ways; with a tensor that is added to."""

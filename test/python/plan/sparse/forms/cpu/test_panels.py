@@ -44,6 +44,7 @@ def left(n, m, unit, rows, depth, columns, **more) -> SparseProduct:
     return SparseProduct(encoding, weight, columns, True, "panels", **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", CPUS)
 def test_shapes(target):
     """Units of all kinds, sizes that are ragged in all ways; with a tensor that is added to."""
@@ -51,6 +52,7 @@ def test_shapes(target):
     check(products + [left(*case, init=number % 2 == 1) for number, case in enumerate(LEFT)], target, RNG)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", CPUS)
 def test_types(target):
     """Wide sums of small floats; doubles."""

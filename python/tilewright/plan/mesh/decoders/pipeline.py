@@ -214,8 +214,12 @@ class PipelineTime:
 
     @property
     def interval(self) -> float:
-        """Between tokens of different requests, where enough of them are on their way."""
-        return max(stage + over for stage, over in zip(self.stages, (*self.hand_overs, 0.0), strict=True))
+        """Between tokens of different requests, where enough of them are on their way.
+
+        A region receives, computes and sends in turn: programs do not overlap on it.
+        """
+        received, sent = (0.0, *self.hand_overs), (*self.hand_overs, 0.0)
+        return max(map(sum, zip(received, self.stages, sent, strict=True)))
 
     @property
     def utilization(self) -> float:

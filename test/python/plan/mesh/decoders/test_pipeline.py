@@ -17,7 +17,14 @@ from tilewright.plan.mesh.attention import mask
 from tilewright.plan.mesh.decoders.decode_layer import DecodeLayer, decode_layer
 from tilewright.plan.mesh.decoders.decoder import Decoder
 from tilewright.plan.mesh.decoders.hand_over import Way, hand_over
-from tilewright.plan.mesh.decoders.pipeline import Region, footprint, plan_pipeline, regions_of, time_pipeline
+from tilewright.plan.mesh.decoders.pipeline import (
+    PipelineTime,
+    Region,
+    footprint,
+    plan_pipeline,
+    regions_of,
+    time_pipeline,
+)
 from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.kv_cache import Cache
 from tilewright.plan.mesh.reduction import Scheme
@@ -110,6 +117,12 @@ def test_what_does_not_fit():
         plan_pipeline(small(), 1, tight.replace(sram_bytes=tight.sram_bytes - 1))
     with pytest.raises(UserError, match="1 layer or more"):
         plan_pipeline(small(), 0, TOY)
+
+
+def test_a_region_receives_computes_and_sends_in_turn():
+    assert PipelineTime(10.0, (20.0, 30.0, 40.0), (7.0, 2.0)).interval == 42.0
+    assert PipelineTime(10.0, (20.0, 35.0, 30.0), (7.0, 2.0)).interval == 44.0
+    assert PipelineTime(10.0, (20.0,), ()).interval == 20.0
 
 
 def llama_13b(height: int, width: int) -> DecodeLayer:

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/SparseTile/SparseTile.h"
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Plan/Passes.h"
@@ -18,9 +17,7 @@
 #include "mlir/Dialect/MLProgram/IR/MLProgram.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/SymbolTable.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
@@ -28,62 +25,6 @@ using namespace mlir;
 namespace tilewright {
 #define GEN_PASS_DEF_HOISTINIT
 #include "lib/Transforms/Plan/Passes.h.inc"
-
-static bool isSource(Operation *op) {
-  return isa<ml_program::GlobalLoadConstOp>(op) ||
-         op->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(op);
-}
-
-/// Whether an operation of the `sparse_tile` dialect packs what a run does not
-/// change. Encoded values stay inside @init, or where they are used.
-static bool isPacking(Operation *op) {
-  return isa<sparse_tile::AssembleOp, sparse_tile::PackOp,
-             sparse_tile::UnpackOp, sparse_tile::PartsOp,
-             sparse_tile::QuantizeOp, sparse_tile::DequantizeOp>(op);
-}
-
-static bool isView(Operation *op) {
-  return isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
-}
-
-static bool isKnown(Value value, llvm::DenseMap<Value, bool> &memo) {
-  auto [it, isNew] = memo.try_emplace(value, false);
-  if (!isNew)
-    return it->second;
-  Operation *op = value.getDefiningOp();
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  bool isConstant = op && isSource(op) && op->getNumOperands() == 0;
-  bool known = op && isMemoryEffectFree(op) &&
-               (isConstant ||
-                (type && type.hasStaticShape() &&
-                 (isa<linalg::LinalgOp, linalg::PackOp>(op) || isPacking(op) ||
-                  isa<tensor::TensorDialect>(op->getDialect()))));
-  if (known && !isConstant)
-    known = llvm::all_of(getUsedValues(op),
-                         [&](Value v) { return isKnown(v, memo); });
-  return memo[value] = known;
-}
-
-/// Whether something stored stands behind a known value. Without it the value
-/// is cheaper to make than to keep: a filled tensor, for example.
-static bool hasWeight(Value value, llvm::DenseMap<Value, bool> &memo) {
-  auto [it, isNew] = memo.try_emplace(value, false);
-  if (!isNew)
-    return it->second;
-  Operation *op = value.getDefiningOp();
-  DenseElementsAttr elements;
-  bool found =
-      isa<ml_program::GlobalLoadConstOp>(op) ||
-      (matchPattern(value, m_Constant(&elements)) && !elements.isSplat());
-  found = found || llvm::any_of(getUsedValues(op),
-                                [&](Value v) { return hasWeight(v, memo); });
-  return memo[value] = found;
-}
-
-bool dependsOnWeightsOnly(Value value) {
-  llvm::DenseMap<Value, bool> known, weights;
-  return isKnown(value, known) && hasWeight(value, weights);
-}
 
 namespace {
 
@@ -93,12 +34,119 @@ bool isFree(Value value) {
   Operation *op = value.getDefiningOp();
   if (isSource(op))
     return true;
-  if (isView(op))
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op) || loopOfRow(op))
     return isFree(op->getOperand(0));
   if (auto fill = dyn_cast<linalg::FillOp>(op))
     return isFree(fill.getOutputs()[0]);
   return false;
 }
+
+/// A known value; of one that each iteration of a loop has its own of, a list
+/// is made.
+struct Result {
+  Value value;
+  scf::ForOp loop;
+
+  RankedTensorType type() const {
+    auto own = cast<RankedTensorType>(value.getType());
+    if (!loop)
+      return own;
+    SmallVector<int64_t> shape = {length()};
+    llvm::append_range(shape, own.getShape());
+    return RankedTensorType::get(shape, own.getElementType());
+  }
+
+  /// Number of the iteration.
+  Value number() const { return scf::ForOp(loop).getInductionVar(); }
+  int64_t length() const {
+    return *getConstantIntValue(scf::ForOp(loop).getUpperBound());
+  }
+
+  /// Offsets or sizes of the value in the list.
+  SmallVector<OpFoldResult> place(OpBuilder &b, OpFoldResult first,
+                                  bool sizes) const {
+    SmallVector<OpFoldResult> place = {first};
+    for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
+      place.push_back(b.getIndexAttr(sizes ? size : 0));
+    return place;
+  }
+
+  /// The row of a list, for an iteration.
+  Value rowOf(OpBuilder &b, Value list, Value number) const {
+    SmallVector<OpFoldResult> ones(type().getRank(), b.getIndexAttr(1));
+    return tensor::ExtractSliceOp::create(
+        b, value.getLoc(), cast<RankedTensorType>(value.getType()), list,
+        place(b, number, false), place(b, b.getIndexAttr(1), true), ones);
+  }
+
+  /// The list with this as its row.
+  Value insert(OpBuilder &b, Value row, Value list, Value number) const {
+    SmallVector<OpFoldResult> ones(type().getRank(), b.getIndexAttr(1));
+    return tensor::InsertSliceOp::create(
+        b, value.getLoc(), row, list, place(b, number, false),
+        place(b, b.getIndexAttr(1), true), ones);
+  }
+};
+
+/// Makes copies of known values in @init.
+class Copier {
+public:
+  Copier(WeightAnalysis &weights, Block *body)
+      : weights(weights), outside(OpBuilder::atBlockEnd(body)) {}
+
+  Value copy(const Result &result) {
+    return result.loop ? list(result) : clone(result.value, nullptr);
+  }
+
+  OpBuilder &builder() { return outside; }
+
+private:
+  /// What all iterations share is made once, in front of their loop.
+  Value clone(Value value, OpBuilder *inside) {
+    if (Value known = mapping.lookupOrNull(value))
+      return known;
+    Operation *op = value.getDefiningOp();
+    for (Value operand : getUsedValues(op))
+      clone(operand, inside);
+    if (!weights.of(value).loop)
+      inside = &outside;
+    else
+      made.append(op->result_begin(), op->result_end());
+    return inside->clone(*op, mapping)
+        ->getResult(cast<OpResult>(value).getResultNumber());
+  }
+
+  Value list(const Result &result) {
+    Value number = result.number();
+    Location loc = result.value.getLoc();
+    auto constant = [&](int64_t number) -> Value {
+      return arith::ConstantIndexOp::create(outside, loc, number);
+    };
+    Value zero = constant(0), end = constant(result.length()),
+          one = constant(1);
+    Value empty = tensor::EmptyOp::create(
+        outside, loc, result.type().getShape(), result.type().getElementType());
+    auto loop = scf::ForOp::create(outside, loc, zero, end, one, empty);
+    made = {number};
+    mapping.map(number, loop.getInductionVar());
+    outside.setInsertionPoint(loop);
+    OpBuilder inside = OpBuilder::atBlockEnd(loop.getBody());
+    Value row = clone(result.value, &inside);
+    row = result.insert(inside, row, loop.getRegionIterArg(0),
+                        loop.getInductionVar());
+    scf::YieldOp::create(inside, loc, row);
+    outside.setInsertionPointAfter(loop);
+    for (Value one : made)
+      mapping.erase(one);
+    made.clear();
+    return loop.getResult(0);
+  }
+
+  WeightAnalysis &weights;
+  OpBuilder outside;
+  IRMapping mapping;
+  SmallVector<Value> made; ///< keys of `mapping` for the loop at hand
+};
 
 struct HoistInit : public impl::HoistInitBase<HoistInit> {
   void runOnOperation() override {
@@ -106,32 +154,33 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
     auto main = symbols.lookup<func::FuncOp>("main");
     if (!main)
       return markAllAnalysesPreserved();
-    SmallVector<Value> results = findResults(main);
+    WeightAnalysis weights;
+    SmallVector<Result> results = findResults(main, weights);
     if (results.empty())
       return markAllAnalysesPreserved();
     if (symbols.lookup("init")) {
       main.emitError("@init exists already: weights are hoisted once");
       return signalPassFailure();
     }
-    hoist(main, results, symbols);
+    makeInit(main, results, weights, symbols);
+    replace(main, results, symbols);
   }
 
   /// Known values that something unknown uses.
-  static SmallVector<Value> findResults(func::FuncOp main) {
-    llvm::DenseMap<Value, bool> memo, weights;
+  static SmallVector<Result> findResults(func::FuncOp main,
+                                         WeightAnalysis &weights) {
     SetVector<Value> results;
     main.walk([&](Operation *op) {
       if (op == main || isa<linalg::LinalgOp>(op->getParentOp()))
         return;
       if (op->getNumResults() > 0 &&
-          llvm::all_of(op->getResults(), [&](Value result) {
-            return isKnown(result, memo) && hasWeight(result, weights);
-          }))
+          llvm::all_of(op->getResults(),
+                       [&](Value result) { return weights.isWeight(result); }))
         return;
       auto visit = [&](Value value) {
         auto type = dyn_cast<RankedTensorType>(value.getType());
-        if (type && !type.getEncoding() && isKnown(value, memo) &&
-            hasWeight(value, weights) && !isFree(value))
+        if (type && !type.getEncoding() && weights.isWeight(value) &&
+            !isFree(value))
           results.insert(value);
       };
       for (Value operand : op->getOperands())
@@ -143,28 +192,36 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
       for (Value value : captured)
         visit(value);
     });
-    return results.takeVector();
+    return llvm::map_to_vector(results, [&](Value value) {
+      return Result{value, weights.of(value).loop};
+    });
   }
 
-  void hoist(func::FuncOp main, ArrayRef<Value> results, SymbolTable &symbols) {
+  static void makeInit(func::FuncOp main, ArrayRef<Result> results,
+                       WeightAnalysis &weights, SymbolTable &symbols) {
     OpBuilder builder(main);
     SmallVector<Type> types;
-    for (Value value : results)
-      types.push_back(value.getType());
+    for (const Result &result : results)
+      types.push_back(result.type());
     auto init = func::FuncOp::create(builder, main.getLoc(), "init",
                                      builder.getFunctionType({}, types));
     init.setPrivate();
-    Block *body = init.addEntryBlock();
-    OpBuilder inside = OpBuilder::atBlockEnd(body);
-    IRMapping mapping;
+    Copier copier(weights, init.addEntryBlock());
     SmallVector<Value> made;
-    for (Value value : results)
-      made.push_back(cloneInto(inside, value, mapping));
-    func::ReturnOp::create(inside, main.getLoc(), made);
+    for (const Result &result : results)
+      made.push_back(copier.copy(result));
+    func::ReturnOp::create(copier.builder(), main.getLoc(), made);
     symbols.insert(init);
+  }
+
+  /// Results of @init are weights of their own.
+  static void replace(func::FuncOp main, ArrayRef<Result> results,
+                      SymbolTable &symbols) {
+    OpBuilder builder(main);
+    auto init = symbols.lookup<func::FuncOp>("init");
     for (auto [number, result] : llvm::enumerate(results)) {
-      Value value = result;
-      auto type = cast<RankedTensorType>(value.getType());
+      Value value = result.value;
+      RankedTensorType type = result.type();
       auto global = ml_program::GlobalOp::create(
           builder, value.getLoc(), ("p_" + Twine(number)).str(), type,
           /*is_mutable=*/false,
@@ -175,6 +232,8 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
       OpBuilder at(value.getDefiningOp());
       Value loaded = ml_program::GlobalLoadConstOp::create(
           at, value.getLoc(), type, FlatSymbolRefAttr::get(name));
+      if (result.loop)
+        loaded = result.rowOf(at, loaded, result.number());
       value.replaceAllUsesWith(loaded);
     }
     main.walk([](Block *block) {
@@ -182,16 +241,6 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
         if (isOpTriviallyDead(&op))
           op.erase();
     });
-  }
-
-  static Value cloneInto(OpBuilder &builder, Value value, IRMapping &mapping) {
-    if (Value known = mapping.lookupOrNull(value))
-      return known;
-    Operation *op = value.getDefiningOp();
-    for (Value operand : getUsedValues(op))
-      cloneInto(builder, operand, mapping);
-    return builder.clone(*op, mapping)
-        ->getResult(cast<OpResult>(value).getResultNumber());
   }
 };
 

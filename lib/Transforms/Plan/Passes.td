@@ -280,7 +280,9 @@ def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
   let summary = "Move what follows from weights alone into @init";
   let description = [{
     `@init` runs once, at compile time; each of its results is stored as a
-    weight of its own (`tile.global` names it). Views of weights stay.
+    weight of its own (`tile.global` names it). Views of weights stay. In a loop
+    over a list of weights, whose rows it takes one by one, a row is known too:
+    what follows from it is made for all iterations, as a list.
 
     Before:
     ```mlir
@@ -310,7 +312,9 @@ def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["mlir::ml_program::MLProgramDialect",
-                           "mlir::func::FuncDialect"];
+                           "mlir::func::FuncDialect", "mlir::scf::SCFDialect",
+                           "mlir::arith::ArithDialect",
+                           "mlir::tensor::TensorDialect"];
 }
 
 def VerifyPlan : Pass<"tile-verify-plan", "mlir::ModuleOp"> {

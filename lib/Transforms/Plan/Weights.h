@@ -9,9 +9,45 @@
 #ifndef TILEWRIGHT_TRANSFORMS_PLAN_WEIGHTS_H
 #define TILEWRIGHT_TRANSFORMS_PLAN_WEIGHTS_H
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Value.h"
 
 namespace tilewright {
+
+/// Whether a value follows from weights and constants, and whether it is
+/// another one in each iteration of a loop: a loop over a list of layers, whose
+/// rows it takes in order, is as well known as its weights.
+struct Knowledge {
+  bool isKnown = false;
+  mlir::scf::ForOp loop;
+};
+
+/// Which values are known at compile time (`ir/structure.py` has the same
+/// rules); the IR must not change meanwhile.
+class WeightAnalysis {
+public:
+  Knowledge of(mlir::Value value);
+  /// Whether it is known and something stored stands behind it. Without that a
+  /// value is cheaper to make than to keep: a filled tensor, for example.
+  bool isWeight(mlir::Value value) {
+    return of(value).isKnown && hasWeight(value);
+  }
+
+private:
+  Knowledge compute(mlir::Value value);
+  bool hasWeight(mlir::Value value);
+
+  llvm::DenseMap<mlir::Value, Knowledge> known;
+  llvm::DenseMap<mlir::Value, bool> weights;
+};
+
+/// Whether nothing has to be known for an operation's result: a constant, a
+/// weight or an empty tensor.
+bool isSource(mlir::Operation *op);
+
+/// The loop from whose iterations on a slice is one row of a list each; null
+/// for all other operations.
+mlir::scf::ForOp loopOfRow(mlir::Operation *op);
 
 /// True when `value` follows from weights and constants alone.
 bool dependsOnWeightsOnly(mlir::Value value);

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from tilewright.mlir import ir
 
+_OPEN = ir.ShapedType.get_dynamic_size()
+"""What stands for an offset that an operand tells."""
+
 
 def integer_constant(value: ir.Value) -> int | None:
     """What an integer or index constant is; None where `value` is none."""
@@ -20,3 +23,22 @@ def trip_count(loop: ir.Operation) -> int | None:
     """Iterations of an `scf.for`; None where its bounds or its step are no constants."""
     first, end, step = (integer_constant(loop.operands[i]) for i in range(3))
     return None if first is None or end is None or step is None or step < 1 else len(range(first, end, step))
+
+
+def loop_of_row(op: ir.Operation | ir.OpView) -> ir.Operation | None:
+    """The `scf.for` from whose iterations on a slice is one row of a list each; None for all other operations.
+
+    It counts rows from the first one on: `for %i = 0 to n step 1`, and n are in the list.
+    """
+    if op.name != "tensor.extract_slice" or len(op.operands) != 2 or not isinstance(op.operands[1], ir.BlockArgument):
+        return None
+    offsets, sizes = (list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("offsets", "sizes"))
+    number = ir.BlockArgument(op.operands[1])
+    loop = number.owner.owner.operation
+    at = offsets.index(_OPEN) if _OPEN in offsets else None  # a size may be what the run brings
+    if at is None or sizes[at] != 1 or loop.name != "scf.for" or number.arg_number != 0:
+        return None
+    trips = trip_count(loop)
+    fits = trips is not None and 0 < trips <= ir.RankedTensorType(op.operands[0].type).shape[at]
+    counts = [integer_constant(loop.operands[i]) for i in (0, 2)] == [0, 1]
+    return loop if fits and counts else None

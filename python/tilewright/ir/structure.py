@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from math import prod
 
 from tilewright.ir import decisions
+from tilewright.ir.constants import loop_of_row
 from tilewright.ir.generics import loops_of, maker, terminator
 from tilewright.mlir import ir
 
@@ -324,12 +325,14 @@ class Weights:
         """Know nothing yet."""
         self.forms: Forms = {}
         self._known: dict[ir.Value, bool] = {}
+        self._loops: dict[ir.Value, ir.Operation] = {}
         self._has_weight: dict[ir.Value, bool] = {}
 
     def only(self, value: ir.Value) -> bool:
         """True when weights determine `value` and nothing that the model is called with does.
 
-        What constants alone determine, a filled tensor for example, is cheaper to make than to keep.
+        What constants alone determine, a filled tensor for example, is cheaper to make than to keep. In a loop over a
+        list of weights, whose rows it takes in order, what follows from a row is known, of each iteration.
         """
         return self._fixed(value) and self._stored(value)
 
@@ -342,6 +345,8 @@ class Weights:
     def _stored(self, value: ir.Value) -> bool:
         known = self._has_weight.get(value)
         if known is None:
+            if isinstance(value, ir.BlockArgument):
+                return False
             op = value.owner
             known = op.name == "ml_program.global_load_const" or _is_table(op)
             known = known or any(self._stored(v) for v in [*op.operands, *captured(op)])
@@ -357,9 +362,19 @@ class Weights:
         kind = value.type
         if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape:
             return False
-        if op.name.startswith(("linalg.", "tensor.")) or op.name in _PACKING:
-            return all(self._fixed(v) for v in op.operands) and all(self._fixed(v) for v in captured(op))
-        return False
+        if not op.name.startswith(("linalg.", "tensor.")) and op.name not in _PACKING:
+            return False
+        row = loop_of_row(op)
+        return self._follows(value, row, [*(list(op.operands)[:1] if row else op.operands), *captured(op)])
+
+    def _follows(self, value: ir.Value, row: ir.Operation | None, used: Sequence[ir.Value]) -> bool:
+        """Whether all that is used is known; a table of the iterations of two loops would be larger than weights."""
+        if not all(self._fixed(v) for v in used):
+            return False
+        loops = [self._loops[v] for v in used if v in self._loops] + ([] if row is None else [row])
+        if loops:
+            self._loops[value] = loops[0]
+        return all(loop == loops[0] for loop in loops)
 
 
 def _is_table(op: ir.Operation) -> bool:

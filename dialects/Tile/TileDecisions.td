@@ -198,9 +198,9 @@ def : Tile_Decision<"skip", Tile_Integer, Tile_OnTensors,
 def : Tile_Decision<"pair", Tile_Integers, Tile_OnRecurrence,
     ["tile-find-pairs"], ["tile-plan-wavefronts"], ["cpu", "cuda"],
     "lengths of a recurrence and of the scan that its states go through">;
-def : Tile_Decision<"unroll", Tile_Flag, Tile_OnRecurrence,
+def : Tile_Decision<"unroll", Tile_FlagOrInteger, Tile_OnRecurrence,
     ["tile-plan-wavefronts"], ["tile-unroll-recurrences"], ["cpu", "cuda"],
-    "each step of the recurrence is code of its own, with its own weights">;
+    "each step of the recurrence is code of its own; with a number, so many are an iteration">;
 def : Tile_Decision<"wavefront", Tile_Flag, Tile_OnRecurrence,
     ["tile-plan-wavefronts"], ["tile-skew-recurrences"], ["cpu", "cuda"],
     "the recurrence and the scan in its body run along diagonals, as one">;

@@ -9,15 +9,18 @@ Calls and code are counted, since seconds depend on the machine.
 from __future__ import annotations
 
 import cProfile
+import inspect
 import pstats
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from examples.fractal import grid_rnn, stacked_lstm
 
 import models
 import tilewright as tw
+import tilewright.fractal as ft
 
 HIDDEN = 64
 #: Shapes of the arguments for a number of layers, which become code of their own: large enough for that.
@@ -57,6 +60,44 @@ def test_rows_with_the_same_weights_are_a_loop(target: str) -> None:
         operations.append(text.count("linalg.generic"))
     assert operations[0] == operations[1]
     assert operations[2] < 2.1 * operations[1]
+
+
+@pytest.mark.parametrize("target", ["cpu", pytest.param("cuda:sm_90a", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_deep_networks_are_no_more_code(name: str, target: str) -> None:
+    """From a few layers on, they are a loop; each layer's weights are packed at compile time as if they were none."""
+    operations, packed = [], []
+    for layers in (8, 32):
+        program = {"stacked_lstm": stacked_lstm, "grid_rnn": grid_rnn}[name].program(HIDDEN)
+        rng, arguments = np.random.default_rng(0), PROGRAMS[name](layers)
+        held = len(arguments) - {"stacked_lstm": 3, "grid_rnn": 6}[name]
+        weights = [rng.standard_normal(shape).astype(np.float32) for shape in arguments[held:]]
+        names = list(program.parameters)[:held]
+        options: dict[str, Any] = {} if target == "cpu" else {"emulate": True}
+        text = tw.compile(
+            with_weights(program, names, weights),
+            target=target,
+            shapes={name: shape[:-2] for name, shape in zip(names, arguments, strict=False)},
+            stop_after="plan",
+            **options,
+        )
+        operations.append(text.count("linalg.generic"))
+        packed.append(text.count("linalg.pack "))
+    assert operations[0] == operations[1]
+    assert packed[0] == packed[1]
+
+
+def with_weights(program: ft.Function, names: list[str], weights: list[np.ndarray]) -> ft.Function:
+    """The function of the first arguments, with constants for the others."""
+
+    def closure(*arguments: Any) -> Any:
+        return program(*arguments, *weights)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    closure.__signature__ = signature  # type: ignore[attr-defined]
+    closure.__annotations__ = {name: program.parameters[name] for name in names}
+    return ft.function(closure)
 
 
 def test_equal_blocks_are_one_piece_of_code() -> None:

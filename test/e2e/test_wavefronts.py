@@ -144,6 +144,50 @@ def test_orders_agree(program: ft.Function, domain: tuple[int, int]) -> None:
                 np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3, 5, 7, 9])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_some_steps_are_an_iteration(program: ft.Function, steps: int) -> None:
+    """Of seven rows: groups of that many, and what is left behind them; in the reference interpreter."""
+    values = arguments(program, 7, 3)
+    expected = flat(program(*values))
+    with ir.Context() as context:
+        module = ir.Module.parse(program.trace(lengths_of(program, values)).module_text)
+        run_pipeline(module.operation, "builtin.module(tile-hoist-invariants,tile-find-pairs)")
+        pair = next(recurrences(module.operation))
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), steps)
+        decisions.UNROLL.set(pair, number)
+        run_pipeline(module.operation, "builtin.module(tile-unroll-recurrences)")
+        loops = sum(str(module).count(f"fractal.{name}") for name in ("fold", "scan"))
+        scans = 2 if program is lists_of_states else 1
+        assert loops == (scans * 7 if steps > 3 else scans * (steps + 7 % steps) + 1)
+        kinds = program.parameters.values()
+        lists = [
+            ft.Lists.from_array(v, k.depth) if isinstance(k, ft.Array) else v
+            for v, k in zip(values, kinds, strict=True)
+        ]
+        results = reference.run(module, "main", lists)
+        for got, wanted in zip(flat(tuple(results)), expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("program", [layers, every_layer, two_states], ids=lambda program: program.name)
+def test_layers_in_a_loop(program: ft.Function, steps: int, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven layers with weights that are constants, in a loop over groups: each takes its own."""
+    monkeypatch.setattr(plan_wavefronts, "_LEAST_GAIN", 1e9)
+    monkeypatch.setattr(plan_wavefronts, "_UNROLLED", steps)
+    xs, *parameters = arguments(program, 7, 5)
+
+    def held(xs: ROW):
+        return program(xs, *parameters)
+
+    emulate = {"emulate": True} if target != "cpu" else {}
+    model = tw.compile(ft.function(held), target, shapes={"xs": xs.shape[:1]}, **emulate)
+    for got, wanted in zip(model(xs), flat(program(xs, *parameters)), strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_compiled(program: ft.Function, target: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -293,7 +293,8 @@ def UnrollRecurrences : Pass<"tile-unroll-recurrences"> {
   let description = [{
     A scan or fold with `tile.unroll` over lists of a known length becomes as many
     copies of its body. Weights of each step are operands of their own then,
-    which can be packed at compile time; equal kernels are compiled once.
+    which can be packed at compile time; equal kernels are compiled once. With a
+    number, so many are an iteration of a loop, and what is left follows it.
 
     Before:
     ```mlir

@@ -11,17 +11,21 @@ from typing import ClassVar
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import remark
-from tilewright.ir.generics import ancestors, walk
+from tilewright.ir.generics import ancestors, maker, walk
 from tilewright.ir.structure import blocks
-from tilewright.ir.target_info import device_of
+from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
+from tilewright.mlir.dialects.fractal import ArrayType
 from tilewright.passes import Pass, register
 
 _LEAST_GAIN = 1.1
 """How many times as fast diagonals are predicted to be, at least: copies that read along them are not in the law."""
 
-_MOST_UNROLLED = 32
-"""Rows that become code of their own, at most."""
+_MOST_WHOLE = 32
+"""Rows that become code of their own, at most, where each has to be looked at for itself."""
+
+_UNROLLED = 4
+"""Rows that are an iteration of a loop over the others: `tile-plan-shifts` makes one loop of as many."""
 
 
 @register
@@ -31,9 +35,10 @@ class PlanWavefronts(Pass):
 
     Row by row, a step has one point, the weights of one row stay near, and what needs no state is one product for the
     row. Along diagonals, there are fewer steps, each with a point of every row. The law is `plan/cost/recurrence.py`;
-    a remark gives both times. Of pairs in each other, the outermost that gains is taken. Rows with weights of their own
-    that stay in order are unrolled (`tile.unroll`); so are those with encoded ones: a product takes one encoded weight.
-    Rows that share all weights stay a loop: as code of their own, those of a deep network would be all of its rows.
+    a remark gives both times. Of pairs in each other, the outermost that gains is taken. Of rows with weights of their
+    own that stay in order, a few are unrolled (`tile.unroll`), in a loop where there are more: deep networks are no
+    more code than others. All are where weights are encoded or hold zeros, since a product takes one encoded weight,
+    and where fewer bits than those of f32 were asked for. Rows that share all weights stay a loop.
 
     Before:
     ```mlir
@@ -86,12 +91,36 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     diagonals = one >= _LEAST_GAIN * other and not encoded
     if diagonals:
         decisions.WAVEFRONT.set(pair, True)
-    elif rows <= _MOST_UNROLLED and (work.own_weights or encoded):
-        decisions.UNROLL.set(pair, True)
+    elif work.own_weights or encoded:
+        _unroll(pair, rows, encoded)
     order = f"run as {rows + columns - 1} diagonals" if diagonals else "stay row by row"
     order += " (each has an encoded weight of its own)" if encoded else ""
     times = f"{one * 1e6:.0f} us row by row, {other * 1e6:.0f} us along diagonals"
     remark(pair, f"{rows} x {columns} points of a recurrence {order}: predicted are {times}")
+
+
+def _unroll(pair: ir.Operation, rows: int, encoded: bool) -> None:
+    """Write which rows of a pair that stays in order are code of their own."""
+    lists = [value for value in pair.operands if isinstance(value.type, ArrayType)]
+    narrow = options_of(pair).precision != "f32"  # of products in loops none is
+    each = encoded or narrow or any(map(_is_ragged, lists)) or any(map(_is_pruned, lists))
+    if rows <= (_MOST_WHOLE if each else _UNROLLED):
+        decisions.UNROLL.set(pair, ir.UnitAttr.get(pair.context))
+    elif not each:
+        decisions.UNROLL.set(pair, ir.IntegerAttr.get(ir.IntegerType.get_signless(64, pair.context), _UNROLLED))
+
+
+def _is_ragged(value: ir.Value) -> bool:
+    """Whether a run tells a length: such lists are not cut into groups."""
+    return any(length < 0 for length in ArrayType(value.type).lengths)
+
+
+def _is_pruned(value: ir.Value) -> bool:
+    """Whether a list of weights has zeros that a product may leave out: where they are differs from row to row."""
+    from tilewright.plan.sparse.constants import has_zeros
+
+    made = maker(value)
+    return made is not None and made.name == "fractal.from_tensor" and has_zeros(made.operands[0])
 
 
 def _is_in_wavefront(op: ir.Operation) -> bool:

@@ -37,3 +37,68 @@ func.func @unknown(%h0: !row, %xs: !list) -> !row {
   }
   return %r : !row
 }
+
+// -----
+
+!row = tensor<8xf32>
+!list = !fractal.array<[7] of tensor<8xf32>>
+
+// Three of seven are an iteration, and one stands behind the loop: the last one, from the left.
+// CHECK-LABEL: @groups(
+// CHECK: %[[PART:.*]] = fractal.slice %arg1 [0] [6] [1]
+// CHECK: %[[LISTS:.*]] = fractal.split %[[PART]] into 2
+// CHECK: %[[R:.*]] = fractal.fold left (%[[H:.*]] = %arg0) over (%[[X:.*]] = %[[LISTS]])
+// CHECK-COUNT-3: arith.addf
+// CHECK: fractal.yield
+// CHECK: %[[C6:.*]] = arith.constant 6 : index
+// CHECK: %[[LAST:.*]] = fractal.at %arg1[%[[C6]]]
+// CHECK: %[[END:.*]] = arith.addf %[[R]], %[[LAST]]
+// CHECK: return %[[END]]
+func.func @groups(%h0: !row, %xs: !list) -> !row {
+  %r = fractal.fold left (%h = %h0) over (%x = %xs) : (!row, !list) -> !row
+      attributes {tile.unroll = 3 : i64} {
+    %0 = arith.addf %h, %x : !row
+    fractal.yield %0 : !row
+  }
+  return %r : !row
+}
+
+// -----
+
+!row = tensor<8xf32>
+!list = !fractal.array<[7] of tensor<8xf32>>
+
+// From the right, the first one is left. All states of a group are handed on: they are what a scan gives.
+// CHECK-LABEL: @states(
+// CHECK: %[[INIT:.*]] = fractal.repeat %arg0 times 3
+// CHECK: fractal.slice %arg1 [1] [6] [1]
+// CHECK: %[[ALL:.*]] = fractal.scan right (%[[H:.*]] = %[[INIT]])
+// CHECK: %[[C0:.*]] = arith.constant 0 : index
+// CHECK: fractal.at %[[H]][%[[C0]]]
+// CHECK-COUNT-3: arith.addf
+// CHECK: %[[FLAT:.*]] = fractal.flatten %[[ALL]]
+// CHECK: %[[ONE:.*]] = fractal.repeat %{{.*}} times 1
+// CHECK: %[[FIRST:.*]] = fractal.join %[[ONE]] :
+// CHECK: fractal.join %[[FIRST]], %[[FLAT]]
+func.func @states(%h0: !row, %xs: !list) -> !list {
+  %r = fractal.scan right (%h = %h0) over (%x = %xs) : (!row, !list) -> !list
+      attributes {tile.unroll = 3 : i64} {
+    %0 = arith.addf %h, %x : !row
+    fractal.yield %0 : !row
+  }
+  return %r : !list
+}
+
+// -----
+
+!row = tensor<8xf32>
+!list = !fractal.array<[7] of tensor<8xf32>>
+
+func.func @none(%h0: !row, %xs: !list) -> !row {
+  // expected-error@+1 {{has a 'tile.unroll' of 0: an iteration has one step or more}}
+  %r = fractal.fold left (%h = %h0) over (%x = %xs) : (!row, !list) -> !row attributes {tile.unroll = 0 : i64} {
+    %0 = arith.addf %h, %x : !row
+    fractal.yield %0 : !row
+  }
+  return %r : !row
+}

@@ -15,7 +15,7 @@
 // CHECK: remark: 3 x 9 points of a recurrence run as 11 diagonals
 // CHECK-LABEL: @layers(
 // GPU: fractal.fold {{.*}} attributes {tile.wavefront}
-// CPU: fractal.fold {{.*}} attributes {tile.unroll}
+// CPU: fractal.fold {{.*}} attributes {tile.unroll = 4 : i64}
 // CHECK-NOT: tile.pair
 func.func @layers(%xs: !list, %ws: !weights, %us: !weights, %h0: !row) -> !list {
   %zero = arith.constant 0.0 : f32

@@ -63,21 +63,31 @@ def of(tree: Tree, nodes: int, depth: int, everywhere: bool) -> Schedule:
         UserError: it does not fit.
     """
     _check(tree, nodes, depth, everywhere)
+    levels = tree.levels()
+    order = list(itertools.chain(*levels))
     leaf = tree.type.leaf
     room = shapes(nodes, depth, leaf.shape, everywhere)
-    values, children = np.zeros(room.values, leaf.dtype), np.zeros(room.children, np.int32)
-    levels: list[list[Tree]] = [[] for _ in range(depth)]
-    for node in tree.nodes():
-        levels[node.depth - 1].append(node)
-    numbers: dict[int, int] = {}
-    for number, node in enumerate(itertools.chain(*levels)):
-        numbers[id(node)] = number  # a node that stands at several places is computed at each, and read at the last one
-        if not node.is_leaf:
-            children[number] = numbers[id(node.left)], numbers[id(node.right)]
-        if node.is_leaf or everywhere:
-            values[number] = node.value
-    ends = np.cumsum([0, *map(len, levels)], dtype=np.int32)
+    values, children = np.empty(room.values, leaf.dtype), np.zeros(room.children, np.int32)
+    with_values = order if everywhere else levels[0]
+    _copy([node.value for node in with_values], values)
+    values[len(with_values) :] = 0
+    # A node that stands at several places is computed at each, and read at the last one.
+    numbers = dict(zip(order, range(len(order)), strict=True))
+    inner = order[len(levels[0]) :]
+    pairs = [numbers[child] for node in inner for child in node.children]
+    children[len(levels[0]) : len(order)] = np.array(pairs, np.int32).reshape(-1, 2)
+    ends = np.full(depth + 1, len(order), np.int32)
+    ends[: len(levels) + 1] = list(itertools.accumulate(map(len, levels), initial=0))
     return Schedule(values, children, ends, np.array([tree.count - 1], np.int32))
+
+
+def _copy(tensors: list[np.ndarray], to: np.ndarray) -> None:
+    """Copy tensors into the first rows of an array. One call for all of them: each costs as much as a small tensor."""
+    if tensors[0].ndim:
+        rows = len(tensors) * tensors[0].shape[0]
+        np.concatenate(tensors, out=to[: len(tensors)].reshape(rows, *to.shape[2:]))
+    else:
+        to[: len(tensors)] = np.array(tensors)
 
 
 def _check(tree: Tree, nodes: int, depth: int, everywhere: bool) -> None:

@@ -46,13 +46,13 @@ class Tree:
         type: what its annotation would be.
         count: how many nodes there are, this one included.
         depth: how many nodes the longest way down has, this one included.
+        children: left and right; of a leaf none.
     """
 
-    __slots__ = ("_left", "_right", "_value", "count", "depth", "type")
+    __slots__ = ("_value", "children", "count", "depth", "type")
 
-    _left: Tree | None
-    _right: Tree | None
     _value: np.ndarray | None
+    children: tuple[Tree, ...]
     type: TreeType
     count: int
     depth: int
@@ -100,7 +100,7 @@ class Tree:
     @property
     def is_leaf(self) -> bool:
         """Whether it has no children."""
-        return self._left is None
+        return not self.children
 
     @property
     def value(self) -> np.ndarray:
@@ -112,27 +112,36 @@ class Tree:
     @property
     def left(self) -> Tree:
         """The first child."""
-        return self._child(self._left)
+        return self._child(0)
 
     @property
     def right(self) -> Tree:
         """The second child."""
-        return self._child(self._right)
+        return self._child(1)
 
-    @staticmethod
-    def _child(child: Tree | None) -> Tree:
-        if child is None:
+    def _child(self, side: int) -> Tree:
+        if not self.children:
             raise wrong("ft.Tree", "a leaf has no children: ask for is_leaf first")
-        return child
+        return self.children[side]
 
     def nodes(self) -> Iterator[Tree]:
         """All nodes, each before those below it, left before right."""
-        stack = [self]
+        stack: list[Tree] = [self]
         while stack:
             node = stack.pop()
             yield node
-            if node._left is not None and node._right is not None:
-                stack += [node._right, node._left]
+            stack += node.children[::-1]
+
+    def levels(self) -> list[list[Tree]]:
+        """All nodes by their depth, leaves first; those of a level in the order of `nodes`."""
+        found: list[list[Tree]] = [[] for _ in range(self.depth)]
+        stack: list[Tree] = [self]
+        while stack:  # not `nodes`: a run walks its tree, and a generator takes as long as the rest
+            node = stack.pop()
+            found[node.depth - 1].append(node)
+            if pair := node.children:
+                stack += (pair[1], pair[0])
+        return found
 
     def schedule(self, nodes: int, depth: int | None = None, everywhere: bool | None = None) -> schedule.Schedule:
         """The tree as the arrays that a compiled model takes.
@@ -161,12 +170,11 @@ class Tree:
         return schedule.inputs(self, name, shapes)
 
 
-def _make(left: Tree | None, right: Tree | None, value: np.ndarray | None, kind: TreeType) -> Tree:
+def _make(children: tuple[Tree, ...], value: np.ndarray | None, kind: TreeType) -> Tree:
     node = object.__new__(Tree)
-    node._left, node._right, node._value, node.type = left, right, value, kind
-    below = [child for child in (left, right) if child is not None]
-    node.count = 1 + sum(child.count for child in below)
-    node.depth = 1 + max((child.depth for child in below), default=0)
+    node.children, node._value, node.type = children, value, kind
+    node.count = 1 + sum(child.count for child in children)
+    node.depth = 1 + max((child.depth for child in children), default=0)
     return node
 
 
@@ -182,7 +190,7 @@ def _leaf(value: Any) -> Tree:
     array = _tensor(value)
     kind = type_of(array)
     assert isinstance(kind, TensorType)
-    return _make(None, None, array, TreeType(kind))
+    return _make((), array, TreeType(kind))
 
 
 def _node(left: Tree, right: Tree, value: Any) -> Tree:
@@ -194,7 +202,7 @@ def _node(left: Tree, right: Tree, value: Any) -> Tree:
         raise UserError(f"an inner node's value is {type_of(array)}, those of leaves are {leaf}")
     if any(child.type.everywhere != (array is not None) for child in (left, right) if not child.is_leaf):
         raise UserError("inner nodes have a value, (left, right, value), either all or none of them")
-    return _make(left, right, array, TreeType(leaf, array is not None))
+    return _make((left, right), array, TreeType(leaf, array is not None))
 
 
 def _from_nested(nested: Any) -> Tree:

@@ -49,7 +49,7 @@ def _empty_like(value: ir.Value, element: ir.Type) -> ir.Value:
 
 
 def kernel(text: str, name: str) -> str:
-    """Put a `tile.kernel` into the module around the insertion point, under a free name; returns that name.
+    """Put a `tile.kernel` into the module around the insertion point, if it is not there yet; returns its name.
 
     Args:
         text: one `tile.kernel @NAME`, with NAME the word `KERNEL`.
@@ -57,16 +57,18 @@ def kernel(text: str, name: str) -> str:
     """
     module = list(around(ir.InsertionPoint.current.block.owner))[-1]
     block = module.regions[0].blocks[0]
-    taken = {symbol_of(op) for op in block.operations}
-    free, number = name, 0
-    while free in taken:
+    held = {symbol_of(op): op.operation for op in block.operations}
+    with ir.Location.unknown():
+        parsed = ir.Module.parse(text)
+    made = parsed.body.operations[0].operation
+    alike, free, number = str(made), name, 0
+    while free in held:
+        if str(held[free]).replace(f"@{free}(", "@KERNEL(", 1) == alike:
+            return free
         number += 1
         free = f"{name}_{number}"
-    with ir.Location.unknown():
-        parsed = ir.Module.parse(text.replace("@KERNEL", f"@{free}"))
-    for op in list(parsed.body.operations):
-        clone = op.operation.clone(ip=ir.InsertionPoint.at_block_begin(block))
-        del clone
+    clone = made.clone(ip=ir.InsertionPoint.at_block_begin(block))
+    clone.attributes["sym_name"] = ir.StringAttr.get(free)
     return free
 
 

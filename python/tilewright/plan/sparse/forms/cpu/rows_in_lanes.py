@@ -16,7 +16,8 @@ from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.ir.generics import maker
 from tilewright.mlir import ir
 from tilewright.plan.sparse.encoded import is_constant
-from tilewright.plan.sparse.forms.cpu.packing import Lists, known_source, mask_lists, nm_lists
+from tilewright.plan.sparse.forms.cpu.lanes import is_worth_packing, packed_lanes
+from tilewright.plan.sparse.forms.cpu.packing import known_source, mask_lists, nm_lists
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
 from tilewright.plan.sparse.forms.cpu.rows_of_blocks import edges, panels_of, reason_for_blocks
 from tilewright.plan.sparse.forms.form import Product
@@ -66,7 +67,8 @@ class RowsInLanes:
             lists = mask_lists(product, element, plan.block)
         else:
             lists = nm_lists(product, element, plan.block, plan.unroll, plan.position)
-        return _launch(product, plan, lists)
+        more = [] if lists.starts is None else [lists.starts]
+        return _launched(product, plan, [lists.values, lists.positions, *more], device)
 
 
 def lower_mixture(blocks: Product, single: Product, device: Device) -> ir.Value | None:
@@ -90,7 +92,7 @@ def _lower_blocks(blocks: Product, single: Product | None, device: Device) -> ir
         lists = mask_lists(single, element, block)
         assert lists.starts is not None
         inputs += [lists.values, lists.positions, lists.starts]
-    return _launched(blocks, plan, inputs)
+    return _launched(blocks, plan, inputs, device)
 
 
 def reason_for_rows(product: Product, device: Device) -> str | None:
@@ -252,14 +254,10 @@ def _up(size: int, step: int) -> int:
     return _over(size, step) * step
 
 
-def _launch(product: Product, plan: RowsKernel, lists: Lists) -> ir.Value:
-    more = [] if lists.starts is None else [lists.starts]
-    return _launched(product, plan, [lists.values, lists.positions, *more])
-
-
-def _launched(product: Product, plan: RowsKernel, lists: list[ir.Value]) -> ir.Value:
+def _launched(product: Product, plan: RowsKernel, lists: list[ir.Value], device: Device) -> ir.Value:
+    plan = replace(plan, packed=is_worth_packing(plan))
     name = kernel(rows_text(plan), "sparse_rows")
     added = [] if product.init is None else [product.init]
-    grid = [tasks_of(product, plan.width), _over(plan.rows, plan.chunk)]
-    operands = [*lists, product.dense, *added]
-    return launch(name, grid, operands, [result_of(product)])[0]
+    dense = packed_lanes(product, plan, device) if plan.packed else product.dense
+    grid = [tasks_of(product, plan.width), plan.parts]
+    return launch(name, grid, [*lists, dense, *added], [result_of(product)])[0]

@@ -39,6 +39,7 @@ class RowsKernel:
         adds: whether something is added to the product.
         panels: rows that share blocks, which are summed first; then there is one block of the depth.
         single: whether there are kept elements beside blocks.
+        packed: x comes as `lanes_kernel` leaves it, [tasks, deep, width] of `element`; else each task fetches its own.
     """
 
     rows: int
@@ -60,6 +61,17 @@ class RowsKernel:
     adds: bool
     panels: Panels | None = None
     single: bool = True
+    packed: bool = False
+
+    @property
+    def deep(self) -> int:
+        """Rows that x has where it is packed: whole blocks, in whole squares."""
+        return _up(self.blocks * self.block, self.lanes)
+
+    @property
+    def parts(self) -> int:
+        """Tasks that the rows of W are shared out to."""
+        return -(-self.rows // self.chunk)
 
     @property
     def blocks(self) -> int:
@@ -89,18 +101,18 @@ def rows_text(k: RowsKernel) -> str:
         arguments += [f"%values: {_list(k.kept, k.element)}", f"%positions: {_list(_over(k.kept, k.unroll), k.words)}"]
     if k.single and k.count is None:
         arguments.append(f"%starts: memref<{k.blocks * k.rows + 1}xi32>")
-    arguments.append(f"%x: {_x(k)}")
+    arguments.append(f"%x: {packed_x(k) if k.packed else x_type(k)}")
     if k.adds:
         arguments.append(f"%c: {_y(k)}")
     arguments.append(f"%y: {_y(k)}")
-    body = _fill(k) + _in_strips(k) if k.blocks == 1 else _in_blocks(k)
+    body = _fetched(k) + _in_strips(k) if k.blocks == 1 else _in_blocks(k)
     size = f"arith.constant {k.columns} : index"
     if k.columns < 0:
-        size = f"memref.dim %x, %c{0 if k.across else 1} : {_x(k)}"
+        size = f"memref.dim %y, %c{0 if k.across else 1} : {_y(k)}"
     return f"""
 tile.kernel @KERNEL({", ".join(arguments)}) grid(%task, %part) {{
 {_constants(k)}
-  %xs = tile.alloc : {_xs(k)}
+{"" if k.packed else f"  %xs = tile.alloc : {_xs(k)}"}
   %ys = tile.alloc : {_ys(k)}
   %left = arith.muli %task, %cwidth : index
   %columns = {size}
@@ -134,13 +146,13 @@ def _in_blocks(k: RowsKernel) -> str:
     return f"""
   scf.for %b_first = %c0 to %cblocks step %cpanel {{
     %k_first = arith.muli %b_first, %cblock : index
-{_fill(k, "%k_first")}
+{_fetched(k, "%k_first")}
     %b_next = arith.addi %b_first, %cpanel : index
     %b_end = arith.minsi %b_next, %cblocks : index
     scf.for %b = %b_first to %b_end step %c1 {{
       %in_panel = arith.subi %b, %b_first : index
       %at_row = arith.muli %in_panel, %cblock : index
-      %xb = memref.subview %xs[%at_row, 0] [{k.block}, {k.width}] [1, 1] : {_xs(k)} to {_xb(k)}
+{_block(k, "%at_row", "%k_first")}
       %is_first = arith.cmpi eq, %b, %c0 : index
       scf.if %is_first {{
         scf.for %r = %first to %end step %c1 {{
@@ -171,7 +183,7 @@ def _in_strips(k: RowsKernel) -> str:
 {_sum(k, "%zero", "%c0")}
       tile.store %sum, %ys[%at, %c0] : {_row(k)}, {_ys(k)}"""
     return f"""
-  %xb = memref.subview %xs[0, 0] [{k.block}, {k.width}] [1, 1] : {_xs(k)} to {_xb(k, "")}
+{_block(k)}
   scf.for %start = %first to %end step %cstrip {{
     %after = arith.addi %start, %cstrip : index
     %stop = arith.minsi %after, %end : index
@@ -184,7 +196,7 @@ def _in_strips(k: RowsKernel) -> str:
 
 def _of_panel(k: RowsKernel, panels: Panels) -> str:
     """Rows of a panel: blocks for all, then each row's single elements; rows behind the last one have none."""
-    text = sums_of_blocks(panels, _row(k), _xb(k, ""), k.element)
+    text = sums_of_blocks(panels, _row(k), _xb(k), k.element)
     for j in range(panels.rows):
         single = f"""
       %line_more{j} = arith.addi %r, %more{j} : index
@@ -249,13 +261,26 @@ def _step(k: RowsKernel, u: int) -> str:
         f"%row{u} = arith.index_castui {word} : {k.words} to index",
         f"%value{u} = memref.load %values[%p{u}] : {_list(k.kept, k.element)}",
         f"%wide{u} = tile.splat %value{u} : {k.element} -> {_row(k)}",
-        f"%x{u} = tile.load %xb[%row{u}, %c0] : {_xb(k, '' if k.blocks == 1 else ', offset: ?')}, {_row(k)}",
+        f"%x{u} = tile.load %xb[%row{u}, %c0] : {_xb(k)}, {_row(k)}",
         f"%f{u + 1} = math.fma %wide{u}, %x{u}, %f{u} : {_row(k)}",
     ]
     return "".join(f"        {line}\n" for line in lines)
 
 
-def _fill(k: RowsKernel, start: str = "%c0") -> str:
+def _block(k: RowsKernel, row: str = "0", panel: str = "%c0") -> str:
+    """%xb: the rows of x of a block, which begins at a row of the panel that begins at row `panel`."""
+    if not k.packed:
+        return f"  %xb = memref.subview %xs[{row}, 0] [{k.block}, {k.width}] [1, 1] : {_xs(k)} to {_xb(k)}"
+    place = f"[%task, {row if row == '0' else '%xb_row'}, 0] [1, {k.block}, {k.width}] [1, 1, 1]"
+    at = "" if row == "0" else f"  %xb_row = arith.addi {row}, {panel} : index\n"
+    return f"{at}  %xb = memref.subview %x{place} : {packed_x(k)} to {_xb(k)}"
+
+
+def _fetched(k: RowsKernel, start: str = "%c0") -> str:
+    return "" if k.packed else fill(k, _xs(k), start)
+
+
+def fill(k: RowsKernel, kind: str, start: str = "%c0") -> str:
     """The rows of x of a panel and the columns of the task into `xs`, zeros where there are none.
 
     Where x lies across, the rows that a square comes from are read on from square to square: streams.
@@ -276,9 +301,9 @@ def _fill(k: RowsKernel, start: str = "%c0") -> str:
         %row = arith.addi {start}, %i : index
         %rows_behind = arith.subi %cdepth, %row : index
         %rows_left = arith.maxsi %rows_behind, %c0 : index
-        %t = tile.load %x{at} {dims}valid (%rows_left, %columns_left) : {_x(k)}, {part}
+        %t = tile.load %x{at} {dims}valid (%rows_left, %columns_left) : {x_type(k)}, {part}
         {_converted("%w", "%t", part, wide)}
-        tile.store {"%t" if part == wide else "%w"}, %xs[%i, %j] : {wide}, {_xs(k)}
+        tile.store {"%t" if part == wide else "%w"}, %xs[%i, %j] : {wide}, {kind}
       }}
     }}"""
 
@@ -332,8 +357,15 @@ def _shape(sizes: Sequence[int], element: str) -> str:
     return f"memref<{'x'.join('?' if size < 0 else str(size) for size in sizes)}x{element}>"
 
 
-def _x(k: RowsKernel) -> str:
+def x_type(k: RowsKernel) -> str:
+    """x as the model holds it."""
     return _shape([k.columns, k.depth] if k.across else [k.depth, k.columns], k.given)
+
+
+def packed_x(k: RowsKernel) -> str:
+    """x as it is packed."""
+    tasks = -1 if k.columns < 0 else -(-k.columns // k.width)
+    return _shape([tasks, k.deep, k.width], k.element)
 
 
 def _y(k: RowsKernel) -> str:
@@ -344,8 +376,10 @@ def _xs(k: RowsKernel) -> str:
     return f'memref<{k.held}x{k.width}x{k.element}, #tile.level<"l2">>'
 
 
-def _xb(k: RowsKernel, offset: str = ", offset: ?") -> str:
-    return f'memref<{k.block}x{k.width}x{k.element}, strided<[{k.width}, 1]{offset}>, #tile.level<"l2">>'
+def _xb(k: RowsKernel) -> str:
+    offset = "" if k.blocks == 1 and not k.packed else ", offset: ?"
+    level = "" if k.packed else ', #tile.level<"l2">'
+    return f"memref<{k.block}x{k.width}x{k.element}, strided<[{k.width}, 1]{offset}>{level}>"
 
 
 def _ys(k: RowsKernel) -> str:

@@ -37,8 +37,11 @@ Value getMemory(Value memref) {
   return memref;
 }
 
-/// Functions that are called, by the launched one that each was made of.
-using CalledFunctions = llvm::MapVector<Operation *, func::FuncOp>;
+/// Functions that are called, by the launched one that each was made of: for a
+/// task, and for all tasks of a block.
+struct CalledFunctions {
+  llvm::MapVector<Operation *, func::FuncOp> forOne, forAll;
+};
 
 /// Puts what a kernel launches in the places of the launches, or calls of it.
 class LaunchInliner {
@@ -112,6 +115,12 @@ private:
     if (roles.has(callee))
       roles.begin(b, loc, producer);
     Value first = firstTask(b, launch);
+    if (isCalled(launch, callee) && !roles.any()) {
+      if (failed(callForAll(b, launch, callee, first, tasks)))
+        return failure();
+      leave(launch);
+      return success();
+    }
     auto loop = scf::ForOp::create(b, loc, first, tasks, barrier.getBlocks());
     b.setInsertionPointToStart(loop.getBody());
     if (failed(doTask(b, launch, callee, loop.getInductionVar())))
@@ -212,10 +221,50 @@ private:
     return threads ? threads.getInt() : 0;
   }
 
-  /// One task: its code, or where others need it, too, a call of it. A network
-  /// of a hundred equal layers would else be a hundred times as much code.
-  LogicalResult doTask(OpBuilder &b, tile::LaunchOp launch,
-                       gpu::GPUFuncOp callee, Value task) {
+  /// Whether other launches need the code, too: a network of a hundred equal
+  /// layers would else be a hundred times as much of it.
+  bool isCalled(tile::LaunchOp launch, gpu::GPUFuncOp callee) {
+    return !roles.has(callee) &&
+           times.lookup(launch.getKernelAttr().getAttr()) > 1;
+  }
+
+  /// A call that does what the block has to do of a launch. The loop is the
+  /// function's: a kernel of hundreds of launches is as many calls in a row.
+  LogicalResult callForAll(OpBuilder &b, tile::LaunchOp launch,
+                           gpu::GPUFuncOp callee, Value first, Value end) {
+    FailureOr<SmallVector<Value>> values =
+        makeArguments(b, launch, callee, first);
+    if (failed(values))
+      return failure();
+    auto [entry, isNew] = called.forAll.try_emplace(callee);
+    if (isNew) {
+      auto bytes = tile::decisions::kSharedBytes.get(callee);
+      auto behind = [&](OpBuilder &inner, Location loc) {
+        if (bytes && bytes.getInt() > 0)
+          gpu::BarrierOp::create(inner, loc);
+      };
+      entry->second = makeCalled(callee, threadsOf(callee),
+                                 TaskLoop{taskArgument(callee), behind});
+    }
+    values->append({end, barrier.getBlocks()});
+    callWith(b, launch.getLoc(), entry->second, *values);
+    return success();
+  }
+
+  /// Which argument is the number of the task.
+  static unsigned taskArgument(gpu::GPUFuncOp callee) {
+    auto entries = tile::decisions::kParams.get(callee);
+    auto isTask = [](DictionaryAttr entry) {
+      return entry.getAs<StringAttr>("kind").getValue() == "task";
+    };
+    auto range = entries.getAsRange<DictionaryAttr>();
+    return std::distance(range.begin(), llvm::find_if(range, isTask));
+  }
+
+  FailureOr<SmallVector<Value>> makeArguments(OpBuilder &b,
+                                              tile::LaunchOp launch,
+                                              gpu::GPUFuncOp callee,
+                                              Value task) {
     SmallVector<Value> values;
     auto entries = tile::decisions::kParams.get(callee);
     for (auto [argument, entry] : llvm::zip_equal(
@@ -226,24 +275,33 @@ private:
         return failure();
       values.push_back(*value);
     }
+    return values;
+  }
+
+  /// One task: its code, or a call of it.
+  LogicalResult doTask(OpBuilder &b, tile::LaunchOp launch,
+                       gpu::GPUFuncOp callee, Value task) {
+    FailureOr<SmallVector<Value>> values =
+        makeArguments(b, launch, callee, task);
+    if (failed(values))
+      return failure();
     if (roles.has(callee)) {
-      roles.doTask(b, callee, values, roles.isProducer(launch));
+      roles.doTask(b, callee, *values, roles.isProducer(launch));
       return success();
     }
-    if (times.lookup(launch.getKernelAttr().getAttr()) > 1) {
-      auto [entry, isNew] = called.try_emplace(callee);
+    if (isCalled(launch, callee)) {
+      auto [entry, isNew] = called.forOne.try_emplace(callee);
       if (isNew) {
         entry->second = makeCalled(callee, threadsOf(callee));
-        if (roles.any())
-          roles.scope(entry->second);
+        roles.scope(entry->second);
       }
-      callWith(b, launch.getLoc(), entry->second, values);
+      callWith(b, launch.getLoc(), entry->second, *values);
       return success();
     }
     if (roles.any())
       roles.scope(callee);
     IRMapping mapping;
-    mapping.map(callee.getArguments(), values);
+    mapping.map(callee.getArguments(), *values);
     for (Operation &op : callee.getBody().front().without_terminator())
       b.clone(op, mapping);
     return success();

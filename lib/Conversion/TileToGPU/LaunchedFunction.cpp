@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -81,7 +82,14 @@ Value takeBuffer(OpBuilder &b, Location loc, MemRefType type, Block &entry,
 
 } // namespace
 
-func::FuncOp tilewright::makeCalled(gpu::GPUFuncOp body, int64_t threads) {
+/// Copies the code of a task to where the builder stands.
+static void cloneTask(OpBuilder &b, gpu::GPUFuncOp body, IRMapping &mapping) {
+  for (Operation &op : body.getBody().front().without_terminator())
+    b.clone(op, mapping);
+}
+
+func::FuncOp tilewright::makeCalled(gpu::GPUFuncOp body, int64_t threads,
+                                    const std::optional<TaskLoop> &tasks) {
   OpBuilder b(body);
   Location loc = body.getLoc();
   SmallVector<Type> types;
@@ -91,8 +99,11 @@ func::FuncOp tilewright::makeCalled(gpu::GPUFuncOp body, int64_t threads) {
     else
       types.push_back(type);
   }
-  auto function = func::FuncOp::create(b, loc, (body.getName() + "_task").str(),
-                                       b.getFunctionType(types, {}));
+  if (tasks)
+    types.append(2, b.getIndexType());
+  auto function = func::FuncOp::create(
+      b, loc, (body.getName() + (tasks ? "_tasks" : "_task")).str(),
+      b.getFunctionType(types, {}));
   function.setPrivate();
   function->setAttr(
       "llvm.linkage",
@@ -107,8 +118,19 @@ func::FuncOp tilewright::makeCalled(gpu::GPUFuncOp body, int64_t threads) {
     mapping.map(argument, buffer ? takeBuffer(b, loc, buffer, entry, next)
                                  : Value(entry.getArgument(next++)));
   }
-  for (Operation &op : body.getBody().front().without_terminator())
-    b.clone(op, mapping);
+  if (tasks) {
+    BlockArgument task = body.getArgument(tasks->argument);
+    auto loop = scf::ForOp::create(b, loc, mapping.lookup(task),
+                                   entry.getArgument(next),
+                                   entry.getArgument(next + 1));
+    b.setInsertionPointToStart(loop.getBody());
+    mapping.map(task, loop.getInductionVar());
+    cloneTask(b, body, mapping);
+    tasks->behind(b, loc);
+    b.setInsertionPointToEnd(&entry);
+  } else {
+    cloneTask(b, body, mapping);
+  }
   func::ReturnOp::create(b, loc);
   // A kernel says how many threads it has, what it calls does not.
   function.walk([&](gpu::ThreadIdOp id) {

@@ -186,17 +186,13 @@ gpu.module @kernels {
   // CHECK: %[[BLOCK:.*]] = gpu.block_id x
   // CHECK: %[[BLOCKS:.*]] = gpu.grid_dim x
   // CHECK: scf.for {{.*}} iter_args(
-  // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
-  // CHECK: func.call @next_task(
-  // CHECK-NEXT: }
+  // CHECK: func.call @next_tasks(%{{.*}}, %{{.*}}, %[[BLOCK]], %{{.*}}, %[[BLOCKS]])
   // CHECK-NOT: gpu.barrier
   // CHECK: %[[REST:.*]] = arith.remui %{{.*}}, %[[BLOCKS]]
   // CHECK: %[[AHEAD:.*]] = arith.subi %[[BLOCKS]], %[[REST]]
   // CHECK: %[[TURNED:.*]] = arith.addi %[[BLOCK]], %[[AHEAD]]
   // CHECK: %[[FIRST:.*]] = arith.remui %[[TURNED]], %[[BLOCKS]]
-  // CHECK: scf.for %{{.*}} = %[[FIRST]] to
-  // CHECK: func.call @next_task(
-  // CHECK-NEXT: }
+  // CHECK: func.call @next_tasks(%{{.*}}, %{{.*}}, %[[FIRST]], %{{.*}}, %[[BLOCKS]])
   // CHECK-NEXT: gpu.barrier
   // CHECK: scf.yield
   gpu.func @layers(%pool: !pool, %g: !row, %n: index) kernel attributes {tile.threads = 64 : i64} {
@@ -210,20 +206,17 @@ gpu.module @kernels {
       tile.launch @next grid(%n) ins(%old : !row) outs(%new : !row)
       scf.yield %new, %old : !row, !row
     }
-    // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
-    // CHECK: func.call @next_task(
-    // CHECK-NEXT: }
+    // CHECK: func.call @next_tasks(%{{.*}}, %{{.*}}, %[[BLOCK]], %{{.*}}, %[[BLOCKS]])
     // CHECK-NEXT: gpu.barrier
-    // CHECK: scf.for %{{.*}} = %[[BLOCK]] to
-    // CHECK: func.call @next_task(
-    // CHECK-NEXT: }
+    // CHECK: func.call @next_tasks(%{{.*}}, %{{.*}}, %[[BLOCK]], %{{.*}}, %[[BLOCKS]])
     // CHECK-NEXT: gpu.return
     tile.launch @next grid(%n) ins(%r#1 : !row) outs(%r#0 : !row)
     tile.launch @next grid(%n) ins(%r#0 : !row) outs(%g : !row)
     gpu.return
   }
-  // CHECK-LABEL: func.func private @next_task(
-  // CHECK: memref.store
+  // CHECK-LABEL: func.func private @next_tasks(
+  // CHECK: scf.for %[[TASK:.*]] = %arg2 to %arg3 step %arg4
+  // CHECK: memref.store %{{.*}}[%[[TASK]]]
   gpu.func @next(%x: !row, %y: !row, %task: index) attributes {tile.code, tile.threads = 64 : i64,
       tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "task"}]} {
     %v = memref.load %x[%task] : !row
@@ -241,9 +234,9 @@ gpu.module @kernels {
 // A loop hands round two views of one buffer: what the second launch reads may be what the first one writes.
 // CHECK-LABEL: gpu.func @layers(
 // CHECK: scf.while
-// CHECK: func.call @next_task(
+// CHECK: func.call @next_tasks(
 // CHECK: llvm.inline_asm
-// CHECK: func.call @next_task(
+// CHECK: func.call @next_tasks(
 // CHECK: llvm.inline_asm
 // CHECK: scf.yield
 gpu.module @kernels {
@@ -275,28 +268,32 @@ gpu.module @kernels {
 
 !part = memref<?x4xf32, strided<[?, 1], offset: ?>, #gpu.address_space<global>>
 
-// What is launched in several places is a function, which is not inlined again: once in the code, however often. Its
-// buffers come as pointers and what their types leave open, so that pointers need no descriptors.
+// What is launched in several places is a function, which is not inlined again: once in the code, however often, with
+// the loop over the tasks of a block, between which its threads meet, since they share memory. Its buffers come as
+// pointers and what their types leave open, so that pointers need no descriptors.
 gpu.module @kernels {
   // CHECK-LABEL: gpu.func @often(
   // CHECK-SAME: tile.shared_bytes = 64 : i64
-  // CHECK: scf.for %[[TASK:.*]] = %
+  // CHECK: %[[BLOCK:.*]] = gpu.block_id x
+  // CHECK: %[[BLOCKS:.*]] = gpu.grid_dim x
   // CHECK: %[[P:.*]], %[[O:.*]], %[[N:.*]]:2, %[[S:.*]]:2 = memref.extract_strided_metadata
-  // CHECK: func.call @fill_task(%{{.*}}, %[[P]], %[[O]], %[[N]]#0, %[[S]]#0, %{{.*}}, %[[TASK]]) : (f32,
-  // CHECK-SAME: memref<f32, #gpu.address_space<global>>, index, index, index, i32, index) -> ()
-  // CHECK-NEXT: gpu.barrier
-  // CHECK: func.call @fill_task(
+  // CHECK: func.call @fill_tasks(%{{.*}}, %[[P]], %[[O]], %[[N]]#0, %[[S]]#0,
+  // CHECK-SAME: %[[BLOCK]], %arg3, %[[BLOCKS]]) : (f32,
+  // CHECK-SAME: memref<f32, #gpu.address_space<global>>, index, index, index, i32, index, index, index) -> ()
+  // CHECK: func.call @fill_tasks(
   // CHECK: gpu.return
   gpu.func @often(%x: !part, %y: !part, %a: f32, %n: index) kernel attributes {tile.threads = 64 : i64} {
     tile.launch @fill grid(%n) ins(%a : f32) outs(%x : !part)
     tile.launch @fill grid(%n) ins(%a : f32) outs(%y : !part)
     gpu.return
   }
-  // CHECK-LABEL: func.func private @fill_task(
+  // CHECK-LABEL: func.func private @fill_tasks(
   // CHECK-SAME: attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]}
   // CHECK: memref.reinterpret_cast %arg1 to offset: [%arg2], sizes: [%arg3, 4], strides: [%arg4, 1]
+  // CHECK: scf.for %{{.*}} = %arg6 to %arg7 step %arg8
   // CHECK: gpu.thread_id x upper_bound 64
   // CHECK: memref.store %arg0
+  // CHECK: gpu.barrier
   // CHECK: return
   gpu.func @fill(%a: f32, %x: !part, %bound: i32, %task: index) attributes {tile.code, tile.shared_bytes = 64 : i64,
       tile.threads = 64 : i64, tile.params = [{kind = "scalar", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64},

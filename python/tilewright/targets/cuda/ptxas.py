@@ -39,6 +39,8 @@ _USED = re.compile(r"Used (\d+) registers")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _STACK = re.compile(r"(\d+) bytes stack frame")
 _CTA = re.compile(rb"^\.maxntid [^\n]*$", re.MULTILINE)
+#: Registers that an instruction can name.
+_MOST_REGISTERS = 255
 #: The line that lets a kernel that spills have the registers of a whole multiprocessor.
 ROOM = b".minnctapersm 1\n"
 
@@ -167,8 +169,9 @@ def _judge(name: str, code: bytes, text: str, result: Checked) -> str:
 def _with_room(program: str, code: bytes, arch: str, keep: bool) -> tuple[bytes, int, str, bytes]:
     """The code that ships, and what `_assembled` says of it."""
     status, text, cubin = _assembled(program, code, arch, keep)
-    spilled = resources(text)["spilled_bytes"]
-    if status == 0 and spilled and ROOM.split()[0] not in code and _CTA.search(code):
+    used = resources(text)
+    spilled, more = used["spilled_bytes"], used["registers"] < _MOST_REGISTERS
+    if status == 0 and spilled and more and ROOM.split()[0] not in code and _CTA.search(code):
         other = _CTA.sub(rb"\g<0>\n" + ROOM[:-1], code, count=1)
         found = _assembled(program, other, arch, keep)
         if found[0] == 0 and resources(found[1])["spilled_bytes"] < spilled:

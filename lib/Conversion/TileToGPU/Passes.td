@@ -306,6 +306,44 @@ def KeepLoops : Pass<"tile-keep-loops", "::mlir::ModuleOp"> {
   }];
 }
 
+def PassOffsets : Pass<"tile-pass-offsets", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Let functions add the offsets of buffers that they are called with";
+  let description = [{
+    Buffers of a kernel are parts of one memory, at constant offsets. A kernel
+    that calls functions for hundreds of launches would hold as many pointers,
+    since each of them is the same in all iterations: registers run out, and
+    ptxas takes seconds to find out. Functions take a base and an offset
+    instead, a number in the call, and add them once for a task.
+
+    Before:
+    ```mlir
+    gpu.module @kernels {
+      llvm.func internal @task(%p: !llvm.ptr<1>) {
+        %v = llvm.mlir.constant(1.0 : f32) : f32
+        llvm.store %v, %p : f32, !llvm.ptr<1>
+        llvm.return
+      }
+      llvm.func @kernel(%arena: !llvm.ptr<1>) {
+        %bytes = llvm.mlir.constant(4096 : index) : i64
+        %p = llvm.getelementptr %arena[%bytes] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+        llvm.call @task(%p) : (!llvm.ptr<1>) -> ()
+        llvm.return
+      }
+    }
+    ```
+    After:
+    ```mlir
+    llvm.func internal @task(%p: !llvm.ptr<1>, %o: i64) {
+      %q = llvm.getelementptr %p[%o] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+      ...
+      llvm.store %v, %q : f32, !llvm.ptr<1>
+    ...
+    %o = llvm.mlir.constant(4096 : i64) : i64
+    llvm.call @task(%arena, %o) : (!llvm.ptr<1>, i64) -> ()
+    ```
+  }];
+}
+
 def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
   let summary = "Put kernels into the kernels that launch them";
   let description = [{
@@ -319,7 +357,7 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
     another one touches run beside each other: blocks meet behind the last of
     them, and the first task is that of the block behind those that have one.
     What a kernel launches in one place is there then, in several ones a function
-    that each of them calls; shared memory is as much as the one needs that needs
+    that each of them calls for all tasks of the block; shared memory is as much as the one needs that needs
     most.
 
     Where warps of a launched kernel have roles (`tile.roles`: some only move data),

@@ -64,6 +64,7 @@ _TO_LLVM = (
         {"use-bare-ptr-memref-call-conv": True},
         on=_DEVICE,
     ),
+    PassSpec("tile-pass-offsets", "of hundreds of launches each has its buffers, not a register for each", on=_DEVICE),
     PassSpec("tile-mark-grid-constants", "TMA's descriptors are parameters by value"),
     PassSpec("convert-nvvm-to-llvm", "instructions that have no intrinsic, as inline assembly", on=_DEVICE),
     PassSpec("reconcile-unrealized-casts", "nothing but the llvm and nvvm dialects may be left", on=_DEVICE),

@@ -133,11 +133,12 @@ def test_a_weight_is_compared_once(monkeypatch: pytest.MonkeyPatch, fits: bool) 
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])
-def test_equal_nests_are_decided_once(target: str) -> None:
-    """Schedules are ranked for the nests of one layer, however many there are."""
+@pytest.mark.parametrize("counts", [(3, 4), (9, 17)], ids=["in a row", "in a loop"])
+def test_equal_nests_are_decided_once(counts: tuple[int, int], target: str) -> None:
+    """Schedules are ranked for the nests of one layer, however many there are; a loop hands on states, too."""
     known = (choose.rank, gemm_time.choose_among, gemv.rank_gemv)
     ranked = []
-    for count in (9, 17):  # groups of four, and one that is left
+    for count in counts:
         for function in known:
             function.cache_clear()
         shapes = dict(zip(grid_rnn.program(64).parameters, [(2, 5)] * 2 + [(count,)] * 6, strict=True))

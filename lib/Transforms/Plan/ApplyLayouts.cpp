@@ -11,6 +11,7 @@
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "lib/Transforms/Plan/Weights.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -169,6 +170,8 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     Value empty =
         tensor::EmptyOp::create(builder, loc, packed, type.getElementType());
     AffineMap to = packMap(source, layout);
+    linalg::GenericOp maker =
+        gatherFor(op, value, order, cast<tile::RTileAttr>(rtile));
     SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
     auto copy = linalg::GenericOp::create(
         builder, loc, empty.getType(), value, empty,
@@ -184,9 +187,54 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     if (apart)
       copy->setDiscardableAttr(tile::decisions::kKernel,
                                builder.getStringAttr("pack"));
-    copy->setDiscardableAttr(tile::decisions::kNest,
-                             builder.getI64IntegerAttr(nextNest++));
+    if (maker && !apart) {
+      // It is computed where it is packed: its own order is never in memory.
+      copy->setDiscardableAttr(tile::decisions::kNest,
+                               maker->getAttr(tile::decisions::kNest));
+      maker->removeDiscardableAttr(tile::decisions::kRtile);
+      maker->removeDiscardableAttr(tile::decisions::kPrediction);
+    } else {
+      copy->setDiscardableAttr(tile::decisions::kNest,
+                               builder.getI64IntegerAttr(nextNest++));
+    }
     return copy->getResult(0);
+  }
+
+  /// The operation of a reader's task that makes an operand for it alone, and
+  /// reads nothing at its own points, where one tile of the copy, whose loops
+  /// are the dimensions in `order`, has one index to gather by.
+  static linalg::GenericOp gatherFor(linalg::GenericOp op, Value value,
+                                     ArrayRef<int64_t> order,
+                                     tile::RTileAttr rtile) {
+    auto maker = value.getDefiningOp<linalg::GenericOp>();
+    auto sizes = rtile.getSizes("register");
+    if (!maker || maker.getNumDpsInputs() || !value.hasOneUse() || !sizes ||
+        maker->getAttr(tile::decisions::kTask) !=
+            op->getAttr(tile::decisions::kTask))
+      return {};
+    for (int64_t dim : computedFrom(maker))
+      if ((*sizes)[llvm::find(order, dim) - order.begin()] != 1)
+        return {};
+    return maker;
+  }
+
+  /// The loops that places in tables depend on through what a body computes.
+  static SmallVector<int64_t> computedFrom(linalg::GenericOp op) {
+    SetVector<Operation *> makers;
+    BackwardSliceOptions options;
+    options.inclusive = true;
+    options.filter = [&](Operation *inner) {
+      return inner->getBlock() == op.getBody();
+    };
+    for (auto extract : op.getBody()->getOps<tensor::ExtractOp>())
+      for (Value at : extract.getIndices())
+        if (!at.getDefiningOp<linalg::IndexOp>())
+          (void)getBackwardSlice(at, &makers, options);
+    SmallVector<int64_t> loops;
+    for (Operation *maker : makers)
+      if (auto index = dyn_cast<linalg::IndexOp>(maker))
+        loops.push_back(index.getDim());
+    return loops;
   }
 
   int64_t nextNest = 0, nextTask = 0;

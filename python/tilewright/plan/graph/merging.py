@@ -11,11 +11,13 @@ computed twice (Welder, section 3.1: tile propagation along several inputs of a 
 
 from __future__ import annotations
 
+from math import ceil, prod
 from typing import TYPE_CHECKING
 
-from tilewright.ir.structure import Kind, LinalgOp
+from tilewright.ir.structure import Access, Kind, LinalgOp
 from tilewright.mlir import ir
 from tilewright.plan.graph.nests import MOST_OPS
+from tilewright.plan.model.traffic import tensor_bytes
 
 if TYPE_CHECKING:
     from tilewright.plan.graph.nests import Nest, Task
@@ -109,6 +111,90 @@ def _is_product(task: Task) -> bool:
     return all(n.root is not None and n.root.kind is Kind.CONTRACTION for n in task.nests)
 
 
+def merge_gathers(graph: Graph) -> None:
+    """Moves what only gathers into the tasks of its readers, each of which needs a part that no other one does.
+
+    A join of slices (`tile-gather-joins`) is an example: a task makes its own rows of it in its fast memory.
+    """
+    readers = _readers(graph)
+    for task in graph.tasks:
+        if not _only_gathers(task):
+            continue
+        op = task.nests[0].ops[0]
+        reading = _reading_task(graph, readers[op.result])
+        if reading is None or not reading.block or not _may_meet(task, reading, gathers=True):
+            continue
+        rows = _own_rows(graph, op, readers[op.result], reading)
+        if rows is not None and _fits(op, rows, reading, graph.levels.l2_bytes):
+            _prepend(graph, task, reading, rows)
+
+
+def _only_gathers(task: Task) -> bool:
+    """Whether a task is one operation that reads nothing at its own points."""
+    return task.size == 1 and bool(task.ops[0].gathers) and not task.ops[0].inputs
+
+
+def _reading_task(graph: Graph, users: list[LinalgOp | None]) -> Task | None:
+    """The task that all readers are in; None where there is no such task."""
+    tasks = {None if user is None else graph.nest_of[user].task for user in users}
+    return tasks.pop() if len(tasks) == 1 else None
+
+
+def _own_rows(graph: Graph, op: LinalgOp, users: list[LinalgOp | None], task: Task) -> dict[int, int] | None:
+    """Loops of a maker as common rows of its readers' task; None where tasks would make parts of it anew.
+
+    A task along a row that what is made has no part in makes it again, unless there is one task only along this row.
+    """
+    reads = [
+        _rows_read(op, access, graph.nest_of[user], user)
+        for user in users
+        if user is not None
+        for access in user.inputs
+        if access.value == op.result
+    ]
+    rows = reads[0] if reads and all(each == reads[0] for each in reads) else None
+    if rows is None:
+        return None
+    last = task.nests[-1]
+    assert last.root is not None
+    again = [loop for loop, row in last.rows.items() if row not in rows.values()]
+    return rows if all(ceil(last.root.extents[d] / _cut(task, last.rows[d])) == 1 for d in again) else None
+
+
+def _rows_read(op: LinalgOp, access: Access, nest: Nest, user: LinalgOp) -> dict[int, int] | None:
+    """Loops of a maker along which a reader's nest reads at its rows; None where it reads by expressions."""
+    if not access.pure:
+        return None
+    pairs = zip(op.output.dims, access.dims, strict=True)
+    read = {m: nest.loops[user][r] for m, r in pairs if m is not None and r is not None}
+    return {made: nest.rows[loop] for made, loop in read.items() if loop in nest.rows}
+
+
+def _cut(task: Task, row: int) -> int:
+    """How many of a row one task takes."""
+    return task.block if row == max(task.nests[-1].rows.values()) else 1
+
+
+def _fits(op: LinalgOp, rows: dict[int, int], task: Task, most: int) -> bool:
+    """Whether what a task makes stays in its fast memory."""
+    points = prod(min(_cut(task, rows[d]), op.extents[d]) if d in rows else op.extents[d] for d in op.parallel)
+    return tensor_bytes(op.result) * points // max(op.points, 1) <= most
+
+
+def _prepend(graph: Graph, maker: Task, task: Task, rows: dict[int, int]) -> None:
+    """Makes a nest the first one of another task."""
+    innermost = max(task.nests[-1].rows.values())
+    for own in task.nests:  # along a row that the maker has no part in there is one task: it is no row any more
+        own.rows = {d: row for d, row in own.rows.items() if row in rows.values()}
+    if innermost not in rows.values():
+        task.block = 1
+    nest = maker.nests.pop()
+    nest.rows = rows
+    nest.task = task
+    task.nests.insert(0, nest)
+    _take_over(graph, maker, task)
+
+
 def _readers(graph: Graph) -> dict[ir.Value, list[LinalgOp | None]]:
     """Who reads each result: operations of the graph as inputs, None for anyone else and for views."""
     by_op = {op.op: op for op in graph.ops}
@@ -140,14 +226,14 @@ def _meeting_rows(
     return None
 
 
-def _may_meet(maker: Task, task: Task) -> bool:
+def _may_meet(maker: Task, task: Task, gathers: bool = False) -> bool:
     """Whether both may be one task: no assertion between, neither writes what the other one touches, room enough."""
     first, last = maker.nests[0].ops[0], task.nests[-1].ops[0]
     if maker.writes & task.reads or maker.reads & task.writes or maker.writes & task.writes:
         return False
     if task.size + maker.size > MOST_OPS or first.epoch != last.epoch:
         return False
-    return not maker.nests[0].gathers and not any(nest.gathers for nest in task.nests)
+    return gathers or (not maker.nests[0].gathers and not any(nest.gathers for nest in task.nests))
 
 
 def _rows_at(made: Nest, reading: Nest, readers: dict[ir.Value, list[LinalgOp | None]]) -> dict[int, int] | None:

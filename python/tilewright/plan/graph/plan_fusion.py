@@ -24,7 +24,7 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, option, register
 from tilewright.plan.attention.online_reduction import is_maximum
 from tilewright.plan.graph.connect import task_block
-from tilewright.plan.graph.merging import merge_maps, merge_products
+from tilewright.plan.graph.merging import merge_gathers, merge_maps, merge_products
 from tilewright.plan.graph.nests import MOST_OPS, SMALL, Nest, Task, read_bases, written_base
 from tilewright.plan.model.tiles import chosen_loops
 from tilewright.plan.model.traffic import Levels, tensor_bytes
@@ -410,6 +410,8 @@ class PlanFusion(Pass):
             graph.build()
             merge_maps(graph)
             merge_products(graph, self.large)
+            if not self.chains:  # a GPU's products fetch what they read in tiles, past registers
+                merge_gathers(graph)
             for task in graph.tasks:
                 for nest in task.nests:
                     for member in nest.ops:

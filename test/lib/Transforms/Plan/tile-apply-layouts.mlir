@@ -109,3 +109,73 @@ func.func @panels(%x: tensor<8x64xf32>, %w: tensor<64x100xf32>) -> tensor<8x100x
   } -> tensor<8x100xf32>
   return %y : tensor<8x100xf32>
 }
+
+// What the reader's task gathers is gathered into its packed place: one nest, of the copy's tiles; but not where a
+// tile of the copy has several rows, each of an index of its own.
+// CHECK-LABEL: func.func @gathered
+// CHECK: %[[JOIN:.*]] = linalg.generic
+// CHECK-NOT: tile.rtile
+// CHECK-SAME: tile.nest = 3 : i64, tile.task = 2 : i64
+// CHECK: tensor.extract
+// CHECK: %[[COPY:.*]] = linalg.generic
+// CHECK-SAME: ins(%[[JOIN]] : tensor<64x100xf32>)
+// CHECK-SAME: tile.nest = 3 : i64, tile.rtile = #tile.rtile<l2 = [64, 100], register = [1, 48], order = [0, 1]>
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%{{.*}}, %[[COPY]] : tensor<8x64xf32>, tensor<3x64x48xf32>)
+// CHECK: %[[OTHER:.*]] = linalg.generic
+// CHECK-SAME: tile.nest = 1 : i64, tile.rtile = #tile.rtile<l2 = [64, 100], register = [1, 64], order = [0, 1]>
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[OTHER]] : tensor<64x100xf32>)
+// CHECK-SAME: tile.nest = {{[5-9]}} : i64
+#t = affine_map<(k, n) -> (k, n)>
+func.func @gathered(%x: tensor<8x64xf32>, %table: tensor<99x100xf32>) -> (tensor<8x100xf32>, tensor<8x100xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8x100xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x100xf32>) -> tensor<8x100xf32>
+  %j = tensor.empty() : tensor<64x100xf32>
+  %w = linalg.generic {indexing_maps = [#t], iterator_types = ["parallel", "parallel"],
+      tile.task = 2 : i64, tile.nest = 3 : i64,
+      tile.rtile = #tile.rtile<l2 = [64, 100], register = [1, 64], order = [0, 1]>}
+      outs(%j : tensor<64x100xf32>) {
+  ^bb0(%o: f32):
+    %c35 = arith.constant 35 : index
+    %k = linalg.index 0 : index
+    %at = arith.addi %k, %c35 : index
+    %n = linalg.index 1 : index
+    %v = tensor.extract %table[%at, %n] : tensor<99x100xf32>
+    linalg.yield %v : f32
+  } -> tensor<64x100xf32>
+  %y = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 2 : i64, tile.nest = 4 : i64,
+      tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [48]>],
+      tile.pack_rtiles = [unit, #tile.rtile<l2 = [64, 100], register = [1, 48], order = [0, 1]>]}
+      ins(%x, %w : tensor<8x64xf32>, tensor<64x100xf32>) outs(%f : tensor<8x100xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x100xf32>
+  %w2 = linalg.generic {indexing_maps = [#t], iterator_types = ["parallel", "parallel"],
+      tile.task = 1 : i64, tile.nest = 1 : i64,
+      tile.rtile = #tile.rtile<l2 = [64, 100], register = [1, 64], order = [0, 1]>}
+      outs(%j : tensor<64x100xf32>) {
+  ^bb0(%o: f32):
+    %c35 = arith.constant 35 : index
+    %k = linalg.index 0 : index
+    %at = arith.addi %k, %c35 : index
+    %n = linalg.index 1 : index
+    %v = tensor.extract %table[%at, %n] : tensor<99x100xf32>
+    linalg.yield %v : f32
+  } -> tensor<64x100xf32>
+  %z = linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"],
+      tile.task = 1 : i64, tile.nest = 2 : i64,
+      tile.layouts = [unit, #tile.layout<perm = [1, 0], inner = [1], tiles = [48]>],
+      tile.pack_rtiles = [unit, #tile.rtile<l2 = [64, 100], register = [16, 16], order = [0, 1]>]}
+      ins(%x, %w2 : tensor<8x64xf32>, tensor<64x100xf32>) outs(%f : tensor<8x100xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<8x100xf32>
+  return %y, %z : tensor<8x100xf32>, tensor<8x100xf32>
+}

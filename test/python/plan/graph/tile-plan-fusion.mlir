@@ -114,3 +114,99 @@ func.func @experts(%x: tensor<64x512xf32>, %v: tensor<8x512x1024xf32>, %w: tenso
   } -> tensor<64x512xf32>
   return %t : tensor<64x512xf32>
 }
+
+// What only gathers joins the task of the softmax and the products that read it, as its first nests: each task makes
+// the keys and values of its own row of the batch. All queries are one block, and no row of the task any more.
+// CHECK-LABEL: func.func @gathers
+// CHECK: linalg.generic
+// CHECK-SAME: tile.gathers = array<i64: 1>, {{.*}} tile.rows = array<i64: 0>, tile.task = [[T:[0-9]+]] : i64
+// CHECK: linalg.generic
+// CHECK-SAME: tile.gathers = array<i64: 1>, {{.*}} tile.rows = array<i64: 0>, tile.task = [[T]] : i64
+// CHECK: linalg.generic
+// CHECK-SAME: tile.rows = array<i64: 0>, tile.task = [[T]] : i64
+// CHECK: arith.divf
+// CHECK: linalg.generic
+// CHECK-SAME: tile.block = 1 : i64, {{.*}} tile.rows = array<i64: 0>, tile.task = [[T]] : i64
+#bmk = affine_map<(b, m, n, k) -> (b, m, k)>
+#bnk = affine_map<(b, m, n, k) -> (b, n, k)>
+#bmn = affine_map<(b, m, n, k) -> (b, m, n)>
+#bkn = affine_map<(b, m, n, k) -> (b, k, n)>
+#all = affine_map<(b, m, n) -> (b, m, n)>
+#row = affine_map<(b, m, n) -> (b, m)>
+func.func @gathers(%q: tensor<64x32x64xf32>, %k: tensor<64x300x64xf32>, %v: tensor<64x300x64xf32>)
+    -> tensor<64x32x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %e0 = tensor.empty() : tensor<64x256x64xf32>
+  %keys = linalg.generic {indexing_maps = [#all], iterator_types = ["parallel", "parallel", "parallel"]}
+      outs(%e0 : tensor<64x256x64xf32>) {
+  ^bb0(%o: f32):
+    %b = linalg.index 0 : index
+    %i = linalg.index 1 : index
+    %j = linalg.index 2 : index
+    %c9 = arith.constant 9 : index
+    %at = arith.addi %i, %c9 : index
+    %x = tensor.extract %k[%b, %at, %j] : tensor<64x300x64xf32>
+    linalg.yield %x : f32
+  } -> tensor<64x256x64xf32>
+  %values = linalg.generic {indexing_maps = [#all], iterator_types = ["parallel", "parallel", "parallel"]}
+      outs(%e0 : tensor<64x256x64xf32>) {
+  ^bb0(%o: f32):
+    %b = linalg.index 0 : index
+    %i = linalg.index 1 : index
+    %j = linalg.index 2 : index
+    %c9 = arith.constant 9 : index
+    %at = arith.addi %i, %c9 : index
+    %x = tensor.extract %v[%b, %at, %j] : tensor<64x300x64xf32>
+    linalg.yield %x : f32
+  } -> tensor<64x256x64xf32>
+  %e1 = tensor.empty() : tensor<64x32x256xf32>
+  %e2 = tensor.empty() : tensor<64x32xf32>
+  %e3 = tensor.empty() : tensor<64x32x64xf32>
+  %f1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<64x32x256xf32>) -> tensor<64x32x256xf32>
+  %s = linalg.generic {indexing_maps = [#bmk, #bnk, #bmn],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %keys : tensor<64x32x64xf32>, tensor<64x256x64xf32>) outs(%f1 : tensor<64x32x256xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %m = arith.mulf %i, %j : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<64x32x256xf32>
+  %f2 = linalg.fill ins(%low : f32) outs(%e2 : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %top = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<64x32x256xf32>) outs(%f2 : tensor<64x32xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %m = arith.maximumf %o, %i : f32
+    linalg.yield %m : f32
+  } -> tensor<64x32xf32>
+  %x = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %top : tensor<64x32x256xf32>, tensor<64x32xf32>) outs(%e1 : tensor<64x32x256xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %d = arith.subf %i, %j : f32
+    %m = math.exp %d : f32
+    linalg.yield %m : f32
+  } -> tensor<64x32x256xf32>
+  %f3 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<64x32xf32>) -> tensor<64x32xf32>
+  %sum = linalg.generic {indexing_maps = [#all, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x : tensor<64x32x256xf32>) outs(%f3 : tensor<64x32xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %m = arith.addf %o, %i : f32
+    linalg.yield %m : f32
+  } -> tensor<64x32xf32>
+  %w = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %sum : tensor<64x32x256xf32>, tensor<64x32xf32>) outs(%e1 : tensor<64x32x256xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %m = arith.divf %i, %j : f32
+    linalg.yield %m : f32
+  } -> tensor<64x32x256xf32>
+  %f4 = linalg.fill ins(%zero : f32) outs(%e3 : tensor<64x32x64xf32>) -> tensor<64x32x64xf32>
+  %y = linalg.generic {indexing_maps = [#bmk, #bkn, #bmn],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%w, %values : tensor<64x32x256xf32>, tensor<64x256x64xf32>) outs(%f4 : tensor<64x32x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %m = arith.mulf %i, %j : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<64x32x64xf32>
+  return %y : tensor<64x32x64xf32>
+}

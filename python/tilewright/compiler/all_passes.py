@@ -39,6 +39,7 @@ from tilewright.plan.gpu import (  # noqa: F401
     transpose_operands,
 )
 from tilewright.plan.graph import (  # noqa: F401
+    gather_joins,
     mark_levels,
     plan_fusion,
     plan_levels,

@@ -63,6 +63,7 @@ PLAN = Phase(
             "tile-skip-masked-blocks",
             "what says where a mask of the run leaves something is a kernel of its own; products are still products",
         ),
+        PassSpec("tile-gather-joins", "windows of keys and values are read where they lie, whoever shares a task"),
         PassSpec("tile-plan-fusion", "which operations meet in registers and in a task"),
         PassSpec("tile-plan-tiles", "tiles follow from the nests; layouts from the tiles"),
         PassSpec(

@@ -348,6 +348,11 @@ def : Tile_Decision<"blocks", Tile_Integer,
              "memref.copy", "tile.kernel", "gpu.func", "llvm.func"]>,
     ["tile-plan-loops"], ["tile-form-loops", "the host program"], ["cuda"],
     "one kernel with what stands beside it and has this, too; most blocks of it">;
+def : Tile_Decision<"team", Tile_Integers,
+    Tile_On<["scf.for", "scf.while", "scf.if", "tile.launch", "memref.copy"]>,
+    ["tile-plan-teams"], ["tile-inline-launches"], ["cuda"],
+    "in a kernel that launches others: the first of its blocks that run it, and "
+    "how many do; these meet without the others">;
 def : Tile_Decision<"code", Tile_Flag, Tile_OnKernel,
     ["convert-tile-kernel-to-func", "tile-kernels-to-gpu"],
     ["convert-tile-launch-to-runtime", "tile-inline-launches", "tile.launch"],

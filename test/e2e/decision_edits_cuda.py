@@ -142,6 +142,14 @@ GPU_EDITS = (
         "",
         refused="is no tile.kernel or tile.program here",
     ),
+    Edit(
+        "team",
+        GPU,
+        _LIT + "Conversion/TileToGPU/tile-inline-launches.mlir#7",
+        "tile-inline-launches",
+        r"tile\.team = array<i64: 2, 4>",
+        "tile.team = array<i64: 1, 5>",
+    ),
     Edit("waits", GPU, "dealt", ARTIFACT, r", tile\.waits", ""),
     # The plan
     Edit(

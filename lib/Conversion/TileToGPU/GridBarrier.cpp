@@ -1,4 +1,4 @@
-//===- GridBarrier.cpp - where all blocks of a grid meet ------------------===//
+//===- GridBarrier.cpp - where blocks of a grid meet ----------------------===//
 //
 // Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 // See LICENSE for license information.
@@ -29,24 +29,43 @@ static constexpr llvm::StringLiteral kMeet =
     "xor.b32 R2, R2, R1; setp.ge.s32 P1, R2, 0; "
     "@P1 bra.uni LAB_WAIT; }";
 
-GridBarrier::GridBarrier(gpu::GPUFuncOp function) {
-  OpBuilder b = OpBuilder::atBlockBegin(&function.getBody().front());
+/// Numbers from one counter to the next: each has a line of the L2 cache.
+static constexpr int64_t kApart = 32;
+
+GridBarrier::GridBarrier(gpu::GPUFuncOp function, const BlockTeams &teams)
+    : teams(teams) {
+  OpBuilder b(function.getContext());
   Location loc = function.getLoc();
-  block = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  blocks = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
-  auto zero = DenseElementsAttr::get(RankedTensorType::get({1}, b.getI32Type()),
-                                     int32_t(0));
+  // Behind the numbers of blocks.
+  const BlockGroup &last = teams.all().back().second;
+  b.setInsertionPointAfter(
+      (last.isIn ? last.isIn : last.blocks).getDefiningOp());
+  int64_t count = 1 + kApart * (static_cast<int64_t>(teams.all().size()) - 1);
+  auto zero = DenseElementsAttr::get(
+      RankedTensorType::get({count}, b.getI32Type()), int32_t(0));
   Value memory = makeGlobal(b, function, "_meetings", zero, /*constant=*/false);
-  counter = getBufferStart(b, loc, memory);
-  Value number = arith::IndexCastOp::create(b, loc, b.getI32Type(), block);
-  Value count = arith::IndexCastOp::create(b, loc, b.getI32Type(), blocks);
-  Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                        number, constantI32(b, loc, 0));
-  Value rest = arith::SubIOp::create(
-      b, loc, constantI32(b, loc, std::numeric_limits<int32_t>::min() + 1),
-      count);
-  arrival =
-      arith::SelectOp::create(b, loc, isFirst, rest, constantI32(b, loc, 1));
+  Value start = getBufferStart(b, loc, memory);
+  for (auto [number, entry] : llvm::enumerate(teams.all())) {
+    const auto &[team, group] = entry;
+    Counter &counter = counters[team];
+    counter.address =
+        number == 0 ? start
+                    : LLVM::GEPOp::create(
+                          b, loc, start.getType(), b.getI32Type(), start,
+                          ArrayRef<LLVM::GEPArg>{int32_t(kApart * number)})
+                          .getResult();
+    Value place =
+        arith::IndexCastOp::create(b, loc, b.getI32Type(), group.block);
+    Value blocks =
+        arith::IndexCastOp::create(b, loc, b.getI32Type(), group.blocks);
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          place, constantI32(b, loc, 0));
+    Value rest = arith::SubIOp::create(
+        b, loc, constantI32(b, loc, std::numeric_limits<int32_t>::min() + 1),
+        blocks);
+    counter.arrival =
+        arith::SelectOp::create(b, loc, isFirst, rest, constantI32(b, loc, 1));
+  }
   function->setAttr(tile::decisions::kWaits, b.getUnitAttr());
 }
 
@@ -59,31 +78,38 @@ static void meetThreads(OpBuilder &b, Location loc, bool areCounted) {
     gpu::BarrierOp::create(b, loc);
 }
 
-void GridBarrier::meet(OpBuilder &b, Location loc,
+void GridBarrier::meet(OpBuilder &b, Location loc, Team team,
                        function_ref<void(OpBuilder &)> first,
                        bool areCounted) const {
-  meetThreads(b, loc, areCounted);
-  Value isFirst =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                            getThreadNumber(b, loc), constantI32(b, loc, 0));
-  guarded(b, loc, isFirst, [&](OpBuilder &nested) {
-    if (first) {
-      Value isBlock0 =
-          arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::eq, block,
-                                arith::ConstantIndexOp::create(nested, loc, 0));
-      guarded(nested, loc, isBlock0, first);
-    }
-    LLVM::InlineAsmOp::create(
-        nested, loc, TypeRange(), ValueRange{counter, arrival}, kMeet,
-        "l,r,~{memory}", /*has_side_effects=*/true, /*is_align_stack=*/false,
-        LLVM::TailCallKind::None,
-        LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
-        ArrayAttr());
+  const BlockGroup &group = teams.of(team);
+  const Counter &counter = counters.find(team)->second;
+  guarded(b, loc, group.isIn, [&](OpBuilder &inner) {
+    meetThreads(inner, loc, areCounted);
+    Value isFirst = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq,
+                                          getThreadNumber(inner, loc),
+                                          constantI32(inner, loc, 0));
+    guarded(inner, loc, isFirst, [&](OpBuilder &nested) {
+      if (first) {
+        Value isBlock0 = arith::CmpIOp::create(
+            nested, loc, arith::CmpIPredicate::eq, group.block,
+            arith::ConstantIndexOp::create(nested, loc, 0));
+        guarded(nested, loc, isBlock0, first);
+      }
+      LLVM::InlineAsmOp::create(
+          nested, loc, TypeRange(),
+          ValueRange{counter.address, counter.arrival}, kMeet, "l,r,~{memory}",
+          /*has_side_effects=*/true,
+          /*is_align_stack=*/false, LLVM::TailCallKind::None,
+          LLVM::AsmDialectAttr::get(b.getContext(), LLVM::AsmDialect::AD_ATT),
+          ArrayAttr());
+    });
+    meetThreads(inner, loc, areCounted);
   });
-  meetThreads(b, loc, areCounted);
 }
 
-void GridBarrier::attend(OpBuilder &b, Location loc) {
-  meetThreads(b, loc, /*areCounted=*/true);
-  meetThreads(b, loc, /*areCounted=*/true);
+void GridBarrier::attend(OpBuilder &b, Location loc, Team team) const {
+  guarded(b, loc, teams.of(team).isIn, [&](OpBuilder &inner) {
+    meetThreads(inner, loc, /*areCounted=*/true);
+    meetThreads(inner, loc, /*areCounted=*/true);
+  });
 }

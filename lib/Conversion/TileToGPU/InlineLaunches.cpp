@@ -13,6 +13,7 @@
 #include "lib/Conversion/TileToGPU/LaunchRoles.h"
 #include "lib/Conversion/TileToGPU/LaunchedFunction.h"
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
+#include "lib/Conversion/TileToGPU/OrderedReads.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -49,9 +50,12 @@ public:
   LaunchInliner(gpu::GPUFuncOp function, CalledFunctions &called)
       : function(function), called(called), arguments(function),
         roles(function, threadsOf(function)),
-        first(&function.getBody().front().front()), barrier(function) {}
+        first(&function.getBody().front().front()), teams(function) {}
 
   LogicalResult run() {
+    if (teams.areWrong())
+      return failure();
+    barrier.emplace(function, teams);
     roles.split(first);
     meetings.emplace(function);
     function.walk([&](tile::LaunchOp launch) {
@@ -71,7 +75,13 @@ public:
       written.insert(getMemory(store.getMemref()));
       stores.push_back(store);
     });
-    orderReads(function.getBody().front(), /*pending=*/false);
+    OrderedReads reads(function, *meetings,
+                       [&](Value memref) { return mayBeWritten(memref); });
+    for (auto [op, team] : reads.getMeetings())
+      meet(op, op, team);
+    for (Operation *nest : meetings->getNests())
+      meetBehind(nest, nest->getNextNode());
+    leaveConditions();
     llvm::for_each(stores, [&](memref::StoreOp store) { storeOnce(store); });
     llvm::for_each(copies, [&](memref::CopyOp copy) { copyElements(copy); });
     for (tile::LaunchOp launch : launches)
@@ -114,27 +124,30 @@ private:
     }
     if (roles.has(callee))
       roles.begin(b, loc, producer);
-    Value first = firstTask(b, launch);
-    if (isCalled(launch, callee) && !roles.any()) {
-      if (failed(callForAll(b, launch, callee, first, tasks)))
-        return failure();
-      leave(launch);
-      return success();
-    }
-    auto loop = scf::ForOp::create(b, loc, first, tasks, barrier.getBlocks());
-    b.setInsertionPointToStart(loop.getBody());
-    if (failed(doTask(b, launch, callee, loop.getInductionVar())))
-      return failure();
-    // The next task may use the shared memory that this one still reads.
-    if (bytes && bytes.getInt() > 0 && !producer)
-      meetBlock(b, loc);
+    const BlockGroup &group = teams.of(teamOf(launch));
+    LogicalResult result = success();
+    guarded(b, loc, group.isIn, [&](OpBuilder &inner) {
+      Value first = firstTask(inner, launch, group);
+      if (isCalled(launch, callee) && !roles.any()) {
+        result = callForAll(inner, launch, callee, first, tasks, group.blocks);
+        return;
+      }
+      auto loop = scf::ForOp::create(inner, loc, first, tasks, group.blocks);
+      OpBuilder::InsertionGuard guard(inner);
+      inner.setInsertionPointToStart(loop.getBody());
+      result = doTask(inner, launch, callee, loop.getInductionVar());
+      // The next task may use the shared memory that this one still reads.
+      if (bytes && bytes.getInt() > 0 && !producer)
+        meetBlock(inner, loc);
+    });
     leave(launch);
-    return success();
+    return result;
   }
 
   /// The first task of the running block: the blocks behind those that took the
   /// last tasks of launches beside this one go first.
-  Value firstTask(OpBuilder &b, tile::LaunchOp launch) {
+  Value firstTask(OpBuilder &b, tile::LaunchOp launch,
+                  const BlockGroup &group) {
     Location loc = launch.getLoc();
     Value before;
     for (Operation *other : meetings->besides(launch))
@@ -142,29 +155,67 @@ private:
         before =
             before ? b.createOrFold<arith::AddIOp>(loc, before, tasks) : tasks;
     if (!before)
-      return barrier.getBlock();
-    Value blocks = barrier.getBlocks();
+      return group.block;
+    Value blocks = group.blocks;
     Value rest = arith::RemUIOp::create(b, loc, before, blocks);
     Value ahead = arith::SubIOp::create(b, loc, blocks, rest);
-    Value turned = arith::AddIOp::create(b, loc, barrier.getBlock(), ahead);
+    Value turned = arith::AddIOp::create(b, loc, group.block, ahead);
     return arith::RemUIOp::create(b, loc, turned, blocks);
   }
 
-  /// All blocks meet where something was done that others may read.
+  /// Blocks meet where something was done that others may read.
   void leave(Operation *done) {
-    if (meetings->meetBehind(done))
-      meet(done);
+    meetBehind(done, done);
     done->erase();
   }
 
-  /// All blocks meet before an operation. One thread of the first does
-  /// something before.
-  void meet(Operation *op, function_ref<void(OpBuilder &)> before = nullptr) {
-    OpBuilder b(op);
+  /// Those that meet behind an operation do before another one.
+  void meetBehind(Operation *done, Operation *next) {
+    for (Attribute team : meetings->behind(done))
+      meet(done, next, cast_if_present<Team>(team));
+  }
+
+  /// The blocks of a team meet for an operation, or all do, before `place`. One
+  /// thread of the first does something before.
+  void meet(Operation *op, Operation *place, Team team,
+            function_ref<void(OpBuilder &)> before = nullptr) {
+    OpBuilder b(place);
     if (roles.isProducer(op))
-      GridBarrier::attend(b, op->getLoc());
+      barrier->attend(b, op->getLoc(), team);
     else
-      barrier.meet(b, op->getLoc(), before, /*areCounted=*/roles.any());
+      barrier->meet(b, op->getLoc(), team, before, /*areCounted=*/roles.any());
+  }
+
+  /// Numbers that a team reads, others may not: they go through its loops and
+  /// branches with zeros, and leave those that a condition ends.
+  void leaveConditions() {
+    if (!teams.any())
+      return;
+    SmallVector<Operation *> found;
+    function.walk([&](Operation *op) {
+      auto load = dyn_cast<memref::LoadOp>(op);
+      bool reads = load && !load.getMemref().getDefiningOp<memref::AllocaOp>();
+      if (teamOf(op) && (reads || isa<scf::ConditionOp>(op)))
+        found.push_back(op);
+    });
+    for (Operation *op : found) {
+      OpBuilder b(op);
+      Location loc = op->getLoc();
+      Value isIn = teams.of(teamOf(op)).isIn;
+      if (auto ends = dyn_cast<scf::ConditionOp>(op)) {
+        ends.getConditionMutable().assign(
+            arith::AndIOp::create(b, loc, ends.getCondition(), isIn));
+        continue;
+      }
+      Type type = op->getResult(0).getType();
+      Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+      SmallVector<Value> read =
+          guarded(b, loc, isIn, zero, [&](OpBuilder &inner) {
+            return llvm::to_vector_of<Value>(inner.clone(*op)->getResults());
+          });
+      op->replaceAllUsesWith(read);
+      op->erase();
+    }
   }
 
   /// The threads of the block that compute meet.
@@ -180,6 +231,13 @@ private:
     if (roles.isProducer(copy))
       return leave(copy);
     OpBuilder b(copy);
+    const BlockGroup &group = teams.of(teamOf(copy));
+    guarded(b, copy.getLoc(), group.isIn,
+            [&](OpBuilder &inner) { copyShare(inner, copy, group); });
+    leave(copy);
+  }
+
+  void copyShare(OpBuilder &b, memref::CopyOp copy, const BlockGroup &group) {
     Location loc = copy.getLoc();
     Value source = copy.getSource(),
           width = constantIndex(b, loc, threadsOf(function));
@@ -191,10 +249,10 @@ private:
     Value thread = arith::IndexCastOp::create(b, loc, b.getIndexType(),
                                               getThreadNumber(b, loc));
     Value first = arith::AddIOp::create(
-        b, loc, arith::MulIOp::create(b, loc, barrier.getBlock(), width),
-        thread);
-    Value step = arith::MulIOp::create(b, loc, barrier.getBlocks(), width);
+        b, loc, arith::MulIOp::create(b, loc, group.block, width), thread);
+    Value step = arith::MulIOp::create(b, loc, group.blocks, width);
     auto loop = scf::ForOp::create(b, loc, first, count, step);
+    OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value rest = loop.getInductionVar();
     SmallVector<Value> place(sizes.size());
@@ -205,13 +263,12 @@ private:
     }
     Value element = memref::LoadOp::create(b, loc, source, place);
     memref::StoreOp::create(b, loc, element, copy.getTarget(), place);
-    leave(copy);
   }
 
   /// One thread of the first block writes a number that all have, before the
   /// block arrives.
   void storeOnce(memref::StoreOp store) {
-    meet(store,
+    meet(store, store, teamOf(store),
          [&](OpBuilder &nested) { nested.clone(*store.getOperation()); });
     store.erase();
   }
@@ -231,7 +288,8 @@ private:
   /// A call that does what the block has to do of a launch. The loop is the
   /// function's: a kernel of hundreds of launches is as many calls in a row.
   LogicalResult callForAll(OpBuilder &b, tile::LaunchOp launch,
-                           gpu::GPUFuncOp callee, Value first, Value end) {
+                           gpu::GPUFuncOp callee, Value first, Value end,
+                           Value step) {
     FailureOr<SmallVector<Value>> values =
         makeArguments(b, launch, callee, first);
     if (failed(values))
@@ -246,7 +304,7 @@ private:
       entry->second = makeCalled(callee, threadsOf(callee),
                                  TaskLoop{taskArgument(callee), behind});
     }
-    values->append({end, barrier.getBlocks()});
+    values->append({end, step});
     callWith(b, launch.getLoc(), entry->second, *values);
     return success();
   }
@@ -329,47 +387,6 @@ private:
     return entry.getAs<IntegerAttr>(name).getInt();
   }
 
-  /// Blocks behind a barrier may write, by a launch, what others have still to
-  /// read: such reads are done before all blocks meet. `pending`: whether there
-  /// may be one since they met; returned for the end of the block.
-  bool orderReads(Block &block, bool pending) {
-    for (Operation &op : llvm::make_early_inc_range(block)) {
-      if (auto load = dyn_cast<memref::LoadOp>(op)) {
-        pending |= mayBeWritten(load.getMemref());
-      } else if (isa<tile::LaunchOp, memref::CopyOp, memref::StoreOp>(op)) {
-        if (pending)
-          meet(&op);
-        pending = false;
-      } else if (op.getNumRegions() > 0) {
-        pending = orderRegions(op, pending);
-      }
-    }
-    return pending;
-  }
-
-  bool orderRegions(Operation &op, bool pending) {
-    bool isLoop = isa<LoopLikeOpInterface>(op);
-    // In the next iteration, or in another region, as in any: reads stay.
-    if (isLoop)
-      pending |= readsWritten(op);
-    bool after = pending;
-    for (Region &region : op.getRegions())
-      for (Block &block : region) {
-        bool left = orderReads(block, pending);
-        after |= left;
-      }
-    return after;
-  }
-
-  bool readsWritten(Operation &op) {
-    return op
-        .walk([&](memref::LoadOp load) {
-          return mayBeWritten(load.getMemref()) ? WalkResult::interrupt()
-                                                : WalkResult::advance();
-        })
-        .wasInterrupted();
-  }
-
   /// Whether a launch of the kernel may write a buffer: of arguments it is
   /// known which.
   bool mayBeWritten(Value memref) {
@@ -386,7 +403,8 @@ private:
   LaunchRoles roles;
   /// Of what stands in the function behind what the barrier needs.
   Operation *first;
-  GridBarrier barrier;
+  BlockTeams teams;
+  std::optional<GridBarrier> barrier;
   std::optional<LaunchMeetings> meetings;
   SmallVector<tile::LaunchOp> launches;
   /// Launches of each kernel.

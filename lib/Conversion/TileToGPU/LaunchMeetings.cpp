@@ -20,32 +20,129 @@ LaunchMeetings::LaunchMeetings(gpu::GPUFuncOp function) : shared(function) {
   visit(function.getBody().front());
 }
 
+/// Launches and copies that an operation is, or holds.
+static SmallVector<Operation *> workIn(Operation *op) {
+  SmallVector<Operation *> found;
+  op->walk([&](Operation *inner) {
+    if (isa<tile::LaunchOp, memref::CopyOp>(inner))
+      found.push_back(inner);
+  });
+  return found;
+}
+
+/// Whether all blocks do something in an operation that reads or writes
+/// memory, by themselves or by launches.
+static bool isForAll(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        bool touches = inner->getNumRegions() == 0 &&
+                       !isMemoryEffectFree(inner) && !teamOf(inner) &&
+                       !inner->hasTrait<OpTrait::IsTerminator>();
+        return touches ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+ArrayRef<Attribute> LaunchMeetings::behind(Operation *op) const {
+  auto found = meetings.find(op);
+  return found == meetings.end() ? ArrayRef<Attribute>()
+                                 : ArrayRef<Attribute>(found->second);
+}
+
+/// Behind the last of what is pending, which is over then.
+void LaunchMeetings::meetAll(Work &pending) {
+  if (!pending.empty())
+    meetings[pending.back().place] = {Attribute()};
+  pending.clear();
+}
+
+void LaunchMeetings::meet(Team team, Work &pending) {
+  Operation *last = nullptr;
+  for (Pending &work : pending)
+    if (work.team == team && !work.met) {
+      last = work.place;
+      work.met = true;
+    }
+  if (last && !llvm::is_contained(behind(last), Attribute()))
+    meetings[last].push_back(team);
+}
+
+/// Each team meets; all do where something is all blocks'.
+void LaunchMeetings::meetEach(Work &pending) {
+  if (llvm::any_of(pending, [](const Pending &work) { return !work.team; }))
+    return meetAll(pending);
+  for (Pending &work : pending)
+    meet(work.team, pending);
+}
+
 /// What is in a region, and what reads numbers, finds all launches done.
 void LaunchMeetings::visit(Block &block) {
-  SmallVector<Operation *> pending;
-  auto meet = [&] {
-    if (!pending.empty())
-      last.insert(pending.back());
-    pending.clear();
-  };
+  Work pending;
   for (Operation &op : block) {
-    if (isa<tile::LaunchOp, memref::CopyOp>(op)) {
-      if (llvm::any_of(pending, [&](Operation *o) { return needs(&op, o); }))
-        meet();
-      beside[&op] = pending;
-      pending.push_back(&op);
-      continue;
-    }
     bool isEnd = op.hasTrait<OpTrait::IsTerminator>() &&
                  !isa<gpu::ReturnOp>(op) &&
                  !op.getParentOp()->hasAttr(tile::decisions::kRoles);
-    if (isEnd || op.getNumRegions() > 0 ||
-        (!isa<gpu::ReturnOp>(op) && !isMemoryEffectFree(&op)))
-      meet();
-    for (Region &region : op.getRegions())
-      for (Block &inner : region)
-        visit(inner);
+    if (isa<tile::LaunchOp, memref::CopyOp>(op))
+      take(&op, pending);
+    else if (isEnd)
+      end(block, pending);
+    else if (op.getNumRegions() > 0)
+      enter(op, pending);
+    else if (!isa<gpu::ReturnOp>(op) && !isMemoryEffectFree(&op))
+      teamOf(&op) ? meet(teamOf(&op), pending) : meetAll(pending);
   }
+}
+
+/// A launch or a copy waits for what it needs.
+void LaunchMeetings::take(Operation *op, Work &pending) {
+  Team team = teamOf(op);
+  bool all = false, own = false;
+  for (const Pending &work : pending)
+    if (!(work.team == team && work.met) && needs(op, work.op))
+      (work.team == team && team ? own : all) = true;
+  if (all)
+    meetAll(pending);
+  else if (own)
+    meet(team, pending);
+  for (const Pending &work : pending)
+    if (work.team == team && !work.met)
+      beside[op].push_back(work.op);
+  pending.push_back({op, op, team, false});
+}
+
+/// A region finds done what its teams have begun, and what it needs of others.
+void LaunchMeetings::enter(Operation &op, Work &pending) {
+  SmallVector<Operation *> inner = workIn(&op);
+  bool all = isForAll(&op) || llvm::any_of(pending, [&](const Pending &work) {
+               return !work.team || llvm::any_of(inner, [&](Operation *each) {
+                 return teamOf(each) != work.team && needs(each, work.op);
+               });
+             });
+  if (all)
+    meetAll(pending);
+  for (Operation *each : inner)
+    meet(teamOf(each), pending);
+  for (Region &region : op.getRegions())
+    for (Block &nested : region)
+      visit(nested);
+  nests.push_back(&op);
+  for (Operation *each : inner)
+    if (teamOf(each))
+      pending.push_back({each, &op, teamOf(each), true});
+}
+
+/// At the end of a region its teams meet; in a loop all blocks do where one
+/// needs, in the next iteration, what another one has done in this one.
+void LaunchMeetings::end(Block &block, Work &pending) {
+  Operation *parent = block.getParentOp();
+  bool all =
+      isa<LoopLikeOpInterface>(parent) &&
+      llvm::any_of(workIn(parent), [&](Operation *next) {
+        return llvm::any_of(pending, [&](const Pending &work) {
+          return teamOf(next) != work.team && needs(next, work.op, parent);
+        });
+      });
+  all ? meetAll(pending) : meetEach(pending);
 }
 
 static bool isNumber(Value value) {
@@ -69,11 +166,12 @@ accessesOf(Operation *op) {
   return {{copy.getTarget()}, {copy.getSource(), copy.getTarget()}};
 }
 
-bool LaunchMeetings::needs(Operation *op, Operation *before) const {
+bool LaunchMeetings::needs(Operation *op, Operation *before,
+                           Operation *around) const {
   auto meetAny = [&](ArrayRef<Value> some, ArrayRef<Value> others) {
     return llvm::any_of(some, [&](Value one) {
-      return llvm::any_of(others,
-                          [&](Value other) { return mayMeet(one, other); });
+      return llvm::any_of(
+          others, [&](Value other) { return mayMeet(one, other, around); });
     });
   };
   auto [wrote, touched] = accessesOf(before);
@@ -81,7 +179,15 @@ bool LaunchMeetings::needs(Operation *op, Operation *before) const {
   return meetAny(wrote, touches) || meetAny(touched, writes);
 }
 
-bool LaunchMeetings::mayMeet(Value one, Value other) const {
+bool LaunchMeetings::mayWrite(Operation *op, memref::LoadOp load) const {
+  return llvm::any_of(workIn(op), [&](Operation *each) {
+    return llvm::any_of(accessesOf(each).first, [&](Value written) {
+      return mayMeet(written, load.getMemref());
+    });
+  });
+}
+
+bool LaunchMeetings::mayMeet(Value one, Value other, Operation *around) const {
   one = getRoot(one);
   other = getRoot(other);
   auto argument = dyn_cast<BlockArgument>(one),
@@ -89,7 +195,7 @@ bool LaunchMeetings::mayMeet(Value one, Value other) const {
   if (argument && second && argument != second &&
       argument.getOwner() == second.getOwner())
     if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
-      if (areApart(loop))
+      if (loop != around && areApart(loop))
         return false;
   return mayMeet(bytesOf(one), bytesOf(other));
 }

@@ -12,6 +12,7 @@
 #include "dialects/Tile/Tile.h"
 #include "lib/Analysis/BufferBytes.h"
 #include "lib/Analysis/SharedArguments.h"
+#include "lib/Conversion/TileToGPU/BlockTeams.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -19,24 +20,48 @@ namespace tilewright {
 
 /// Which launches and copies of a kernel that launches others run beside each
 /// other: no one writes what another one touches, so blocks need not meet
-/// between them.
+/// between them. What one team runs and only the same team needs, its blocks
+/// meet behind; what others need, all blocks do.
 class LaunchMeetings {
 public:
   explicit LaunchMeetings(mlir::gpu::GPUFuncOp function);
 
-  /// Whether all blocks meet behind a launch or a copy.
-  bool meetBehind(mlir::Operation *op) const { return last.contains(op); }
+  /// Who meets behind an operation: teams, or all (the null one) alone.
+  llvm::ArrayRef<mlir::Attribute> behind(mlir::Operation *op) const;
+  /// Operations with regions behind which blocks meet.
+  llvm::ArrayRef<mlir::Operation *> getNests() const { return nests; }
   /// Launches since the blocks met, which a launch runs beside.
   llvm::ArrayRef<mlir::Operation *> besides(mlir::Operation *op) const {
     auto found = beside.find(op);
     return found == beside.end() ? llvm::ArrayRef<mlir::Operation *>()
                                  : found->second;
   }
+  /// Whether a launch or a copy, or one in a nest, may write what a number is
+  /// read from.
+  bool mayWrite(mlir::Operation *op, mlir::memref::LoadOp load) const;
 
 private:
+  /// A launch or a copy that not all blocks have met behind; `place`: what of
+  /// the visited block it is in. `met`: its team has.
+  struct Pending {
+    mlir::Operation *op, *place;
+    Team team;
+    bool met;
+  };
+  using Work = llvm::SmallVector<Pending>;
+
   void visit(mlir::Block &block);
-  bool needs(mlir::Operation *op, mlir::Operation *before) const;
-  bool mayMeet(mlir::Value one, mlir::Value other) const;
+  void take(mlir::Operation *op, Work &pending);
+  void enter(mlir::Operation &op, Work &pending);
+  void end(mlir::Block &block, Work &pending);
+  void meet(Team team, Work &pending);
+  void meetAll(Work &pending);
+  void meetEach(Work &pending);
+  /// `around`: a loop of which the one is an iteration later.
+  bool needs(mlir::Operation *op, mlir::Operation *before,
+             mlir::Operation *around = nullptr) const;
+  bool mayMeet(mlir::Value one, mlir::Value other,
+               mlir::Operation *around = nullptr) const;
   bool mayMeet(llvm::ArrayRef<BufferBytes> some,
                llvm::ArrayRef<BufferBytes> others) const;
   bool areApart(mlir::scf::ForOp loop) const;
@@ -45,7 +70,9 @@ private:
                 llvm::SmallVectorImpl<BufferBytes> &found) const;
 
   SharedArguments shared;
-  llvm::SmallPtrSet<mlir::Operation *, 8> last;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Attribute>>
+      meetings;
+  llvm::SmallVector<mlir::Operation *> nests;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>>
       beside;
 };

@@ -360,6 +360,13 @@ def InlineLaunches : Pass<"tile-inline-launches", "::mlir::ModuleOp"> {
     that each of them calls for all tasks of the block; shared memory is as much as the one needs that needs
     most.
 
+    What has `tile.team`, or stands in what has, only those blocks share: the first
+    one, how many. They meet with a counter of their own behind what only they need;
+    what others need, in this iteration of a loop or the next, all blocks meet behind.
+    All go through the team's loops and branches. Numbers of memory only its blocks
+    read; others take zeros, and leave its loops. A grid of fewer blocks than all
+    teams have together has no teams.
+
     Where warps of a launched kernel have roles (`tile.roles`: some only move data),
     those of the whole kernel do: both kinds run what stands around the launches, the
     loops and branches, and take the registers of their role before it. What such

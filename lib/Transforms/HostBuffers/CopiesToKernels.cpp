@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Tile/Elements.h"
+#include "dialects/Tile/TileDecisions.h"
 #include "lib/Transforms/HostBuffers/CopyEmitter.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
@@ -54,8 +55,11 @@ private:
     if (source.getRank() > 1)
       grid.push_back(arith::ConstantIndexOp::create(b, copy.getLoc(),
                                                     source.getDimSize(0)));
-    tile::LaunchOp::create(b, copy.getLoc(), kernel.getSymName(), grid,
-                           copy.getSource(), copy.getTarget());
+    auto launch =
+        tile::LaunchOp::create(b, copy.getLoc(), kernel.getSymName(), grid,
+                               copy.getSource(), copy.getTarget());
+    if (auto team = tile::decisions::kTeam.get(copy))
+      launch->setAttr(tile::decisions::kTeam, team);
     copy.erase();
   }
 

@@ -308,7 +308,8 @@ def PlanArena : Pass<"tile-plan-arena", "::mlir::ModuleOp"> {
     Buffers whose lifetimes do not meet share memory: largest first, each at the lowest place that fits best.
     Places are multiples of 64 bytes. A buffer that is used in a loop and made outside lives as long as the
     loop. Buffers of sizes known at run time only, and those that leave their block (what one iteration hands to
-    the next), stay allocations.
+    the next), stay allocations. What teams of blocks run beside each other (`tile.team`) they run at any time:
+    what one of them uses lives as long as all of these do.
 
     Where code checks its accesses (`sanitize = "address"` in `tile.options`), places are 64 bytes apart, and
     all of the arena is poisoned but the buffers that live.

@@ -46,6 +46,7 @@ from tilewright.plan.graph import (  # noqa: F401
     plan_loops,
     plan_orders,
     plan_programs,
+    plan_teams,
 )
 from tilewright.plan.lowbit import (  # noqa: F401
     expand_decodes,

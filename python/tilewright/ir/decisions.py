@@ -212,6 +212,9 @@ TASKS = Flag("tile.tasks")
 #: the loop over tasks runs inside of those of the task (on linalg., tensor., tile.kernel, gpu.func, func.func,
 #: llvm.func)
 TASKS_INSIDE = Flag("tile.tasks_inside")
+#: in a kernel that launches others: the first of its blocks that run it, and how many do; these meet without the
+#: others (on scf.for, scf.while, scf.if, tile.launch, memref.copy)
+TEAM = Integers("tile.team")
 #: the message ends with the numbers that the condition compares (on cf.assert)
 TELL = Flag("tile.tell")
 #: operands of f32 may be rounded to tf32 (on linalg., tile.mma)
@@ -329,6 +332,7 @@ ALL: dict[str, Decision] = {
     "tile.task": TASK,
     "tile.tasks": TASKS,
     "tile.tasks_inside": TASKS_INSIDE,
+    "tile.team": TEAM,
     "tile.tell": TELL,
     "tile.tf32": TF32,
     "tile.threads": THREADS,

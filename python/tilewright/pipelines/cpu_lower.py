@@ -15,7 +15,7 @@ _BUFFERIZE = {
     "allow-return-allocs-from-loops": True,
 }
 
-BUFFERS: tuple[PassSpec, ...] = (
+TO_BUFFERS: tuple[PassSpec, ...] = (
     PassSpec(
         "tile-globals-to-arguments", "weights are data: bufferization must see who reads them, and that none writes"
     ),
@@ -30,10 +30,14 @@ BUFFERS: tuple[PassSpec, ...] = (
     PassSpec("canonicalize", "copies onto themselves go; loops no longer carry buffers"),
     PassSpec("tile-ping-pong-buffers", "a loop's next state, made apart, is no copy: two buffers change places"),
     PassSpec("tile-results-to-arguments", "results are written into the caller's buffers"),
+)
+"""From tensors to buffers, on every machine."""
+
+PLACES: tuple[PassSpec, ...] = (
     PassSpec("tile-plan-arena", "temporaries share one allocation by lifetime"),
     PassSpec("tile-share-buffers", "those of run-time sizes too, where the sizes are equal"),
 )
-"""From tensors to buffers with places, on every machine."""
+"""Where buffers are, on every machine."""
 
 COPIES: tuple[PassSpec, ...] = (
     PassSpec("tile-copies-to-kernels", "what bufferization had to copy is copied on all threads, with a remark"),
@@ -58,7 +62,7 @@ _FETCH: tuple[PassSpec, ...] = (
     PassSpec("tile-prefetch-rows", "rows from far, fetched by the nest before"),
 )
 
-SCHEDULE: tuple[PassSpec, ...] = (*BUFFERS, *_FREE, FOLD_CLONES, *COPIES, *_FETCH, OVERLAP)
+SCHEDULE: tuple[PassSpec, ...] = (*TO_BUFFERS, *PLACES, *_FREE, FOLD_CLONES, *COPIES, *_FETCH, OVERLAP)
 """Phase `schedule` of a CPU, but for programs."""
 
 TASK_LOOPS: tuple[PassSpec, ...] = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tilewright.passes.pipeline import PassSpec, Phase, Pipeline
 from tilewright.pipelines import cuda_lower, cuda_plan
-from tilewright.pipelines.cpu_lower import BUFFERS, COPIES, FOLD_CLONES, OVERLAP, TASK_LOOPS
+from tilewright.pipelines.cpu_lower import COPIES, FOLD_CLONES, OVERLAP, PLACES, TASK_LOOPS, TO_BUFFERS
 
 #: What kernels cannot take becomes loops over elements, and these become kernels of another kind.
 _HOST = (
@@ -20,7 +20,9 @@ _HOST = (
 )
 
 SCHEDULE: tuple[PassSpec, ...] = (
-    *BUFFERS,  # a host program counts its buffers: none is freed by code
+    *TO_BUFFERS,
+    PassSpec("tile-plan-teams", "chains that need nothing of each other: blocks, and memory, of their own"),
+    *PLACES,  # a host program counts its buffers: none is freed by code
     PassSpec("canonicalize", "views and loops that the places of buffers made trivial"),
     FOLD_CLONES,
     *_HOST,  # copies in such loops are theirs

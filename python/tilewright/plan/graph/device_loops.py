@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
 
+from tilewright.devices.rates import usual_rate
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant
+from tilewright.ir.target_info import find_device
 from tilewright.ir.units import kernel_of, symbol_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
@@ -152,6 +154,13 @@ class Kernels:
         threads = max(self._of(launch).threads for launch in launches)
         return self._units * max(1, _REGISTERS // (256 * threads))
 
+    def rounds(self, launch: ir.Operation) -> tuple[int, float]:
+        """Tasks of a launch, and the predicted seconds in which as many as there are blocks are done; 0: not known."""
+        kernel, tasks = self._of(launch), _tasks(launch)
+        tasks = self._units if tasks is None else tasks
+        at_once = max(1, kernel.occupancy) * self._units
+        return tasks, kernel.seconds / max(1, -(-tasks // at_once))
+
     def _of(self, launch: ir.Operation) -> _Kernel:
         name = kernel_of(launch)
         if name not in self._known:
@@ -206,6 +215,17 @@ def _wrong(stretch: Stretch, kernels: Kernels, limits: Limits) -> Iterator[tuple
 def launches_in(op: ir.Operation) -> Iterator[ir.Operation]:
     """An operation, if it is a launch, and those in it."""
     return (inner for inner in _walk(op) if inner.name == "tile.launch")
+
+
+def team_blocks(op: ir.Operation) -> int:
+    """Blocks that the teams of an operation, and of those in it, have together."""
+    return max((sum(decisions.TEAM.read(inner)) for inner in _walk(op) if decisions.TEAM.on(inner)), default=0)
+
+
+def rate_of_gpu(op: ir.Operation, name: str) -> float:
+    """A rate of the GPU that an operation is for; of a usual one where none is named."""
+    device = find_device(op)
+    return usual_rate("gpu", name) if device is None else device.rate(name)
 
 
 def _walk(op: ir.Operation) -> Iterator[ir.Operation]:

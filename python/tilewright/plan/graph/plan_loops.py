@@ -10,14 +10,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.devices import facts
-from tilewright.devices.rates import usual_rate
 from tilewright.ir import decisions
 from tilewright.ir.constants import trip_count
 from tilewright.ir.structure import EXPECTED
-from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register, remark
-from tilewright.plan.graph.device_loops import CONTROL, Kernels, Limits, Stretch, find_stretches, launches_in
+from tilewright.plan.graph.device_loops import (
+    CONTROL,
+    Kernels,
+    Limits,
+    Stretch,
+    find_stretches,
+    launches_in,
+    rate_of_gpu,
+    team_blocks,
+)
 
 
 @register
@@ -69,7 +76,7 @@ class PlanLoops(Pass):
                 self._visit(function.operation, kernels)
 
     def _visit(self, op: ir.Operation, kernels: Kernels) -> None:
-        limits = Limits(_rate(op, "loop.longest"), _rate(op, "launch"))
+        limits = Limits(rate_of_gpu(op, "loop.longest"), rate_of_gpu(op, "launch"))
         for region in op.regions:
             for block in region.blocks:
                 found = find_stretches(block, kernels, limits)
@@ -86,21 +93,16 @@ class PlanLoops(Pass):
     def _take(self, stretch: Stretch, kernels: Kernels) -> bool:
         """Mark a stretch where that saves time; whether it does."""
         root = stretch.marked[0]
-        saved = _rate(root, "launch") - _rate(root, "grid.barrier")
+        saved = rate_of_gpu(root, "launch") - rate_of_gpu(root, "grid.barrier")
         if sum(map(_starts, stretch.marked)) < 2 or saved <= 0:
             return False
-        blocks = kernels.blocks(stretch.marked)
+        blocks = max(kernels.blocks(stretch.marked), *map(team_blocks, stretch.marked))
         for op in stretch.marked:
             decisions.BLOCKS.set(op, blocks)
         return True
 
 
 _WHAT = {"scf.for": "a loop", "scf.while": "a loop", "scf.if": "a branch"}
-
-
-def _rate(op: ir.Operation, name: str) -> float:
-    device = find_device(op)
-    return usual_rate("gpu", name) if device is None else device.rate(name)
 
 
 def _starts(op: ir.Operation) -> int:

@@ -304,3 +304,131 @@ gpu.module @kernels {
     gpu.return
   }
 }
+
+// -----
+
+!row = memref<8xf32, #gpu.address_space<global>>
+!flag = memref<i1, #gpu.address_space<global>>
+
+// Teams of blocks: a counter of each, 128 bytes apart. A grid of fewer blocks than all have together has none.
+gpu.module @kernels {
+  // CHECK: memref.global "private" @teams_meetings : memref<65xi32, #gpu.address_space<global>> = dense<0>
+  // CHECK-LABEL: gpu.func @teams(
+  // CHECK: %[[BLOCK:.*]] = gpu.block_id x
+  // CHECK: %[[BLOCKS:.*]] = gpu.grid_dim x
+  // CHECK: %[[WHOLE:.*]] = arith.cmpi uge, %[[BLOCKS]], %c6{{.*}} : index
+  // CHECK: %[[FIRST:.*]] = arith.select %[[WHOLE]], %c0{{.*}}, %c0{{.*}} : index
+  // CHECK: %[[N1:.*]] = arith.select %[[WHOLE]], %c2{{.*}}, %[[BLOCKS]] : index
+  // CHECK: %[[B1:.*]] = arith.subi %[[BLOCK]], %[[FIRST]] : index
+  // CHECK: %[[IN1:.*]] = arith.cmpi ult, %[[B1]], %[[N1]] : index
+  // CHECK: %[[IN2:.*]] = arith.cmpi ult, %[[B2:.*]], %[[N2:.*]] : index
+  // CHECK: %[[C1:.*]] = llvm.getelementptr %{{.*}}[32] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  // CHECK: %[[C2:.*]] = llvm.getelementptr %{{.*}}[64] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  //
+  // A loop of the first team: only its blocks take tasks, and meet behind each iteration.
+  // CHECK: scf.for
+  // CHECK: scf.if %[[IN1]] {
+  // CHECK: scf.for %{{.*}} = %[[B1]] to %{{.*}} step %[[N1]]
+  // CHECK: scf.if %[[IN1]] {
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: llvm.inline_asm {{.*}} %[[C1]],
+  // CHECK: }
+  // What the second team does needs nothing of that: its blocks do not wait. A number that it reads others take for
+  // zero, and they leave its loop at once.
+  // CHECK: scf.while
+  // CHECK: %[[MORE:.*]] = scf.if %[[IN2]] -> (i1) {
+  // CHECK-NEXT: memref.load
+  // CHECK: } else {
+  // CHECK-NEXT: scf.yield %false
+  // CHECK: %[[GO:.*]] = arith.andi %[[MORE]], %[[IN2]] : i1
+  // CHECK: scf.condition(%[[GO]])
+  // CHECK: scf.if %[[IN2]] {
+  // CHECK-NEXT: gpu.barrier
+  // CHECK: llvm.inline_asm {{.*}} %[[C2]],
+  // CHECK: scf.for %{{.*}} = %[[B2]] to %{{.*}} step %[[N2]]
+  // CHECK: llvm.inline_asm {{.*}} %[[C2]],
+  // CHECK: scf.yield
+  // What needs both waits for all blocks, whose counter is the first one.
+  // CHECK-NOT: %[[C1]],
+  // CHECK: llvm.inline_asm
+  // CHECK: scf.for %{{.*}} = %[[BLOCK]] to %{{.*}} step %[[BLOCKS]]
+  gpu.func @teams(%x: !row, %y: !row, %go: !flag, %n: index) kernel
+      attributes {tile.threads = 64 : i64, tile.blocks = 6 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %t = %c0 to %n step %c1 {
+      tile.launch @next grid(%n) ins(%x : !row) outs(%x : !row)
+    } {tile.team = array<i64: 0, 2>}
+    scf.while : () -> () {
+      %more = memref.load %go[] : !flag
+      scf.condition(%more)
+    } do {
+      tile.launch @step grid(%n) outs(%y, %go : !row, !flag)
+      scf.yield
+    } attributes {tile.team = array<i64: 2, 4>}
+    tile.launch @next grid(%n) ins(%x : !row) outs(%y : !row)
+    gpu.return
+  }
+  // Launches of two teams in one loop: each team meets; where one reads, an iteration later, what another one writes,
+  // all blocks do.
+  // CHECK-LABEL: gpu.func @bodies(
+  // CHECK: %[[C1:.*]] = llvm.getelementptr %{{.*}}[32] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  // CHECK: %[[C2:.*]] = llvm.getelementptr %{{.*}}[64] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i32
+  // CHECK: scf.for
+  // CHECK: func.call @next_task
+  // CHECK: llvm.inline_asm {{.*}} %[[C1]],
+  // CHECK: func.call @next_task
+  // CHECK: llvm.inline_asm {{.*}} %[[C2]],
+  // CHECK: llvm.inline_asm
+  // CHECK: scf.for {{.*}} iter_args
+  // CHECK: func.call @next_task
+  // CHECK-NOT: llvm.inline_asm
+  // CHECK: func.call @next_task
+  // CHECK-NOT: %[[C1]],
+  // CHECK: llvm.inline_asm
+  // CHECK-NOT: llvm.inline_asm
+  // CHECK: gpu.return
+  gpu.func @bodies(%x: !row, %y: !row, %n: index) kernel attributes {tile.threads = 64 : i64} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %t = %c0 to %n step %c1 {
+      tile.launch @next grid(%n) ins(%x : !row) outs(%x : !row) {tile.team = array<i64: 0, 1>}
+      tile.launch @next grid(%n) ins(%y : !row) outs(%y : !row) {tile.team = array<i64: 1, 1>}
+    }
+    scf.for %t = %c0 to %n step %c1 iter_args(%a = %x, %b = %y) -> (!row, !row) {
+      tile.launch @next grid(%n) ins(%a : !row) outs(%a : !row) {tile.team = array<i64: 0, 1>}
+      tile.launch @next grid(%n) ins(%b : !row) outs(%b : !row) {tile.team = array<i64: 1, 1>}
+      scf.yield %b, %a : !row, !row
+    }
+    gpu.return
+  }
+  gpu.func @next(%x: !row, %y: !row, %task: index) attributes {tile.code, tile.threads = 64 : i64,
+      tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "task"}]} {
+    %v = memref.load %x[%task] : !row
+    memref.store %v, %y[%task] : !row
+    gpu.return
+  }
+  gpu.func @step(%y: !row, %go: !flag, %task: index) attributes {tile.code, tile.threads = 64 : i64,
+      tile.params = [{kind = "pointer", arg = 0 : i64}, {kind = "pointer", arg = 1 : i64}, {kind = "task"}]} {
+    %v = arith.constant false
+    memref.store %v, %go[] : !flag
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @kernels {
+  gpu.func @step(%task: index) attributes {tile.code, tile.threads = 32 : i64, tile.params = [{kind = "task"}]} {
+    gpu.return
+  }
+  gpu.func @k() kernel attributes {tile.threads = 32 : i64, tile.blocks = 4 : i64} {
+    // expected-error@+1 {{has `tile.team` that ends with block 5 of a kernel that `tile.blocks` gives 4 blocks}}
+    tile.launch @step {tile.team = array<i64: 2, 4>}
+    // expected-error@+1 {{has `tile.team` that has no block}}
+    tile.launch @step {tile.team = array<i64: 2, 0>}
+    // expected-error@+1 {{has `tile.team` that is not two numbers: the first block, how many blocks}}
+    tile.launch @step {tile.team = array<i64: 2>}
+    gpu.return
+  }
+}

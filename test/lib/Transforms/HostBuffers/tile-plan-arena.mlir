@@ -90,3 +90,26 @@ module attributes {tile.options = {sanitize = "address"}} {
     return
   }
 }
+
+// -----
+
+// What teams of blocks run, they run at any time: %b, of the second one, has a place of its own beside %a. Behind them
+// %c has the place of one of both.
+// CHECK: tile.arena_bytes = 128 : i64
+module {
+  tile.kernel @k(%x: memref<16xf32>, %y: memref<16xf32>) {
+    tile.return
+  }
+  func.func @main(%x: memref<16xf32>, %y: memref<16xf32>, %z: memref<16xf32>) {
+    %a = memref.alloc() : memref<16xf32>
+    tile.launch @k ins(%x : memref<16xf32>) outs(%a : memref<16xf32>) {tile.team = array<i64: 0, 1>}
+    tile.launch @k ins(%a : memref<16xf32>) outs(%y : memref<16xf32>) {tile.team = array<i64: 0, 1>}
+    %b = memref.alloc() : memref<16xf32>
+    tile.launch @k ins(%x : memref<16xf32>) outs(%b : memref<16xf32>) {tile.team = array<i64: 1, 1>}
+    tile.launch @k ins(%b : memref<16xf32>) outs(%z : memref<16xf32>) {tile.team = array<i64: 1, 1>}
+    %c = memref.alloc() : memref<16xf32>
+    tile.launch @k ins(%y : memref<16xf32>) outs(%c : memref<16xf32>)
+    tile.launch @k ins(%c : memref<16xf32>) outs(%z : memref<16xf32>)
+    return
+  }
+}

@@ -247,6 +247,18 @@ CASES: dict[str, Case] = {
         SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 128), 64), marks=("mma.sync",)
     ),
     "lstm": Case("lstm4", {"layers": 1, "hidden": 16, "inputs": 24, "sequence": 3}),
+    "loop_rings": Case(
+        graphs.repeated_product,
+        {"rows": 64, "width": 128, "steps": 3},
+        units=2,
+        archs=HOPPER,
+        marks=(*_WARPS, *_GRID, "fence.proxy.async;"),
+    ),
+    "teams": Case(
+        graphs.recurrences,
+        {"kinds": ("GRU", "LSTM"), "steps": (2, 3), "hidden": 64},
+        marks=(*_GRID, f"_meetings[{4 * (1 + 2 * 32)}]"),  # the counter of all blocks, and two of teams
+    ),
     "lstm_grid": Case("lstm4", {"layers": 1, "hidden": 96, "inputs": 8, "sequence": 2}, marks=_GRID),
 }
 

@@ -118,3 +118,30 @@ def packed_row(n: int, k: int) -> onnx.ModelProto:
     y = g.op("MatMul", g.input("x", kind, [1, k]), _dequantized(g, Weights(), k, n, kind))
     g.output(y, "y", kind, [1, n])
     return g.model()
+
+
+def repeated_product(rows: int, width: int, steps: int) -> onnx.ModelProto:
+    """`x` [rows, width] of f16 through tanh(x w), `steps` times: what one step writes, TMA of the next one reads."""
+    g, w = Graph("repeated", 20), Weights()
+    x, body = g.input("x", HALF, [rows, width]), g.inner("body")
+    weight = g.weight((w.normal(width, width) * width**-0.5).astype(HALF))
+    body.input("i", np.int64, [])
+    go, state = body.input("go", np.bool_, []), body.input("state", HALF, [rows, width])
+    body.output(go, "goes_on", np.bool_, [])
+    body.output(body.op("Tanh", body.op("MatMul", state, weight)), "new", HALF, [rows, width])
+    g.output(g.op("Loop", g.const(steps), "", x, body=body.as_attribute()), "y", HALF, [rows, width])
+    return g.model()
+
+
+def recurrences(kinds: tuple[str, ...], steps: tuple[int, ...], hidden: int) -> onnx.ModelProto:
+    """Sequences `x0`, `x1`, ... of unequal lengths [steps, 1, 8], each through a layer of its own: the last states."""
+    g, w, lasts = Graph("recurrences", 20), Weights(), []
+    kind = np.dtype(np.float32)
+    for number, (layer, length) in enumerate(zip(kinds, steps, strict=True)):
+        gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[layer] * hidden
+        x = g.input(f"x{number}", kind, [length, 1, 8])
+        weights = [g.weight(w.normal(*shape) * 0.3) for shape in ((1, gates, 8), (1, gates, hidden), (1, 2 * gates))]
+        _, last = g.ops(layer, x, *weights, outputs=2, hidden_size=hidden)
+        lasts.append(last)
+    g.output(g.op("Concat", *lasts, axis=2), "y", kind, [1, 1, hidden * len(lasts)])
+    return g.model()

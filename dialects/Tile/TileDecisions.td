@@ -340,9 +340,10 @@ def : Tile_Decision<"independent", Tile_Flag, Tile_On<["scf.for"]>,
     "no task of what it launches touches what others do, in any iteration">;
 def : Tile_Decision<"level", Tile_Text,
     Tile_On<["scf.for", "tile.kernel", "gpu.func", "func.func", "llvm.func"]>,
-    ["tile-plan-levels", "tile-sink-loops"],
-    ["tile-sink-loops", "tile-plan-loops"], ["cpu", "cuda"],
-    "who runs the loop, or a kernel's: \"task\", each task all iterations">;
+    ["tile-plan-levels", "tile-sink-loops", "tile-keep-states"],
+    ["tile-sink-loops", "tile-keep-states", "tile-plan-loops"], ["cpu", "cuda"],
+    "who runs the loop, or a kernel's: \"task\", each task all iterations; "
+    "\"thread\", and threads keep states in registers">;
 def : Tile_Decision<"blocks", Tile_Integer,
     Tile_On<["scf.for", "scf.while", "scf.if", "tile.launch", "memref.load",
              "memref.copy", "tile.kernel", "gpu.func", "llvm.func"]>,

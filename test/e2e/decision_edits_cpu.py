@@ -193,7 +193,7 @@ CPU_EDITS = (
         r"tile\.tasks_inside",
         "test.tasks",
     ),
-    Edit("level", CPU, "tasks", "tile-sink-loops", r', tile\.level = "task"', ""),
+    Edit("level", CPU, "tasks", "tile-sink-loops", r', tile\.level = "thread"', ""),
     Edit("independent", CPU, "tasks", "tile-plan-levels", r" \{tile\.independent\}", ""),
     Edit(
         "units",

@@ -130,7 +130,7 @@ GPU_EDITS = (
         refused="the module's weights are to be in 'nowhere'",
     ),
     Edit("arena", GPU, "attention", "tile-share-buffers", r"tile\.arena\b", 'tile.name = "z"'),
-    Edit("level", GPU, "tasks", "tile-sink-loops", r', tile\.level = "task"', ""),
+    Edit("level", GPU, "tasks", "tile-sink-loops", r', tile\.level = "thread"', ""),
     Edit("independent", GPU, "tasks", "tile-plan-levels", r" \{tile\.independent\}", ""),
     Edit("blocks", GPU, "looped", "tile-form-loops", r" \{tile\.blocks = 8 : i64\}", ""),
     Edit(

@@ -104,12 +104,23 @@ def schedule(program: ft.Function, target: str, steps: int = 6) -> str:
 def test_no_meetings(program: Callable[[int, int], ft.Function], target: str) -> None:
     """One kernel whose tasks run the loop; no program of units, and no launch in a loop around which blocks meet."""
     kernels = schedule(program(64, 256), target).split("tile.kernel")
-    (loop,) = [text for text in kernels if 'tile.level = "task"' in text]
+    (loop,) = [text for text in kernels if "tile.level = " in text]
     assert "scf.for" in loop and "tile.launch" not in loop.partition("tile.return")[0]
     rest = [text.partition("tile.return")[0] for text in kernels if "tile.launch" in text]
     assert all("scf.for" not in text for text in rest if "grid(" not in text.partition("{")[0])
     main = kernels[-1][kernels[-1].index("func.func @main") :]
     assert "scf.for" not in main and "tile.program" not in "".join(kernels)
+
+
+@pytest.mark.parametrize(("target", "level"), [("cpu", "task"), ("cuda:sm_90a", "thread")])
+@pytest.mark.parametrize("size", SIZES[:2], ids=str)
+def test_states_in_registers(size: tuple[int, int], target: str, level: str) -> None:
+    """A thread reads its elements once, before the loop; on CPUs a task has loops of vectors in each step."""
+    (loop,) = [text for text in schedule(elementwise(*size), target).split("tile.kernel") if "tile.level" in text]
+    assert f'tile.level = "{level}"' in loop
+    body = loop[loop.index("scf.for") : loop.rindex("scf.yield")]
+    assert body.count("tile.load") == (2 if level == "thread" else body.count("math.tanh") * 3)
+    assert loop.count("tile.load") == body.count("tile.load") + (level == "thread")
 
 
 @pytest.mark.parametrize("target", ["cpu", "cuda:sm_90a"])

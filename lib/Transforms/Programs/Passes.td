@@ -151,13 +151,60 @@ def FindTaskLoops : Pass<"tile-find-task-loops", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tilewright::tile::TileDialect"];
 }
 
+def KeepStates : Pass<"tile-keep-states", "::mlir::ModuleOp"> {
+  let summary = "Keep what a loop of a task hands on in registers";
+  let description = [{
+    In a kernel with `tile.level = "thread"`, a tile that an iteration reads from one
+    buffer and writes to the one that the next iteration reads is a value that the loop
+    carries: each thread, or vector register, keeps its own elements. It is loaded before
+    the loop and stored behind it, into the buffer that the loop ends with.
+
+    The load and the store are of the same elements in each iteration, the only ones of
+    these two buffers, and right in the body of the loop. Where elements lie outside of
+    bounds (`valid`), all that is computed is elementwise: padding is no longer read anew.
+    A kernel without such a tile gets `tile.level = "task"`: its states go through memory.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %o = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+      %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+        %s = tile.load %a[%o] : memref<64xf32>, !tile.tile<8xf32>
+        %e = math.tanh %s : !tile.tile<8xf32>
+        tile.store %e, %b[%o] : !tile.tile<8xf32>, memref<64xf32>
+        scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+      }
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %s = tile.load %h[%o] : memref<64xf32>, !tile.tile<8xf32>
+    %r:3 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n, %v = %s)
+    ...
+      %e = math.tanh %v : !tile.tile<8xf32>
+      scf.yield %b, %a, %e : memref<64xf32>, memref<64xf32>, !tile.tile<8xf32>
+    }
+    tile.store %r#2, %r#0[%o] : !tile.tile<8xf32>, memref<64xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
+  ];
+}
+
 def SinkLoops : Pass<"tile-sink-loops", "::mlir::ModuleOp"> {
   let summary = "Put loops that each task runs by itself into their kernels";
   let description = [{
-    A loop with `tile.level = "task"` and the kernels that it launches become one
-    kernel of the same grid, each task of which runs all iterations. Nobody waits for
-    other tasks. It fails where a task touches what another one does
-    (`tile-find-task-loops`).
+    A loop with `tile.level = "task"` or `"thread"` and the kernels that it launches
+    become one kernel of the same grid, each task of which runs all iterations. Nobody
+    waits for other tasks. It fails where a task touches what another one does
+    (`tile-find-task-loops`). The kernel has the level of the loop, but no longer
+    `"thread"` where the host uses a buffer that iterations only write: registers hold
+    the last state, and not the one before.
 
     Before:
     ```mlir

@@ -60,7 +60,9 @@ private:
 
   /// Blocks are those of the kernels; the time is that of all iterations.
   void describe() {
-    kernel->setAttr(tile::decisions::kLevel, b.getStringAttr("task"));
+    Operation *loop = stretch.ops.front();
+    kernel->setAttr(tile::decisions::kLevel,
+                    loop->getAttr(tile::decisions::kLevel));
     for (StringRef name : {StringRef(tile::decisions::kThreads),
                            StringRef(tile::decisions::kWarps)})
       if (Attribute said = first->getAttr(name))
@@ -129,11 +131,27 @@ struct SinkLoops : public tilewright::impl::SinkLoopsBase<SinkLoops> {
   }
 
 private:
+  /// Whether the host uses a buffer that iterations only write: what it holds
+  /// in the end is the state before the last one.
+  static bool givesOldStates(scf::ForOp loop) {
+    return llvm::any_of(loop.getResults(), [&](OpResult result) {
+      Value carried = loop.getRegionIterArg(result.getResultNumber());
+      bool isRead = llvm::any_of(carried.getUses(), [](OpOperand &use) {
+        auto launch = dyn_cast<tile::LaunchOp>(use.getOwner());
+        return !isa<scf::YieldOp>(use.getOwner()) &&
+               (!launch || !llvm::is_contained(launch.getOutputs(), use.get()));
+      });
+      return isa<MemRefType>(carried.getType()) && !result.use_empty() &&
+             !isRead;
+    });
+  }
+
   static LogicalResult sink(scf::ForOp loop, SymbolTable &symbols) {
     auto level = tile::decisions::kLevel.get(loop);
-    if (level.getValue() != "task")
+    if (level.getValue() != "task" && level.getValue() != "thread")
       return loop.emitOpError("has `tile.level = ")
-             << level << "`: known is \"task\", and none for the host";
+             << level
+             << "`: known are \"task\" and \"thread\", and none for the host";
     TaskLoop tasks(loop, symbols);
     std::string reason = tasks.findObstacle();
     if (!reason.empty())
@@ -143,6 +161,9 @@ private:
     tile::LaunchOp launch = tasks.getLaunches().front();
     Stretch stretch;
     stretch.ops.push_back(loop);
+    if (givesOldStates(loop))
+      loop->setAttr(tile::decisions::kLevel,
+                    StringAttr::get(loop.getContext(), "task"));
     return TaskOutline(stretch, symbols, tasks.getKernel(launch)).run();
   }
 };

@@ -76,8 +76,8 @@ INPUTS = Texts("tile.inputs")
 KERNEL = Text("tile.kernel")
 #: how each operand is stored; of a buffer in shared memory, how it is (on linalg., tensor., tile.alloc, memref.view)
 LAYOUTS = Array("tile.layouts")
-#: who runs the loop, or a kernel's: "task", each task all iterations (on scf.for, tile.kernel, gpu.func, func.func,
-#: llvm.func)
+#: who runs the loop, or a kernel's: "task", each task all iterations; "thread", and threads keep states in registers
+#: (on scf.for, tile.kernel, gpu.func, func.func, llvm.func)
 LEVEL = Text("tile.level")
 #: at which level an operation meets each thing that it reads (on linalg., tensor.)
 LEVELS = Texts("tile.levels")

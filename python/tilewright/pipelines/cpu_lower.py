@@ -70,6 +70,7 @@ TASK_LOOPS: tuple[PassSpec, ...] = (
     PassSpec("tile-plan-levels", "such loops need no meeting of tasks"),
     PassSpec("tile-sink-loops", "each task runs them by itself; other loops see one launch"),
     PassSpec("canonicalize", "views that only these kernels need"),
+    PassSpec("tile-keep-states", "what each of their threads needs of its own states it keeps"),
 )
 
 PROGRAMS: tuple[PassSpec, ...] = (

@@ -23,7 +23,8 @@ class PlanLevels(Pass):
     It is the lowest level at which control flow lives (Cocktailer, OSDI 2023: a uTask of one thread block): no launch,
     no program step and no barrier behind each iteration, and what a task hands on stays in its own cache. As many
     tasks run at a time as the kernel of one iteration has, so nothing is lost; only a loop known to have one iteration
-    stays. `tile-find-task-loops` says where it is legal, `tile.level` can be taken off by hand.
+    stays. `tile-find-task-loops` says where it is legal, `tile.level` can be taken off by hand. Below the level
+    of a "task" is that of a "thread": what is handed on stays in registers, where it can (`tile-keep-states`).
 
     Before:
     ```mlir
@@ -44,7 +45,7 @@ class PlanLevels(Pass):
     ```mlir
     scf.for %t = %c0 to %c8 step %c1 {
       tile.launch @k grid(%c8) outs(%x : memref<64xf32>)
-    } {tile.independent, tile.level = "task"}
+    } {tile.independent, tile.level = "thread"}
     ```
     """
 
@@ -56,7 +57,7 @@ class PlanLevels(Pass):
         """Decide about each loop of host functions."""
         for loop in _loops(op):
             if decisions.INDEPENDENT.on(loop) and trip_count(loop) != 1:
-                decisions.LEVEL.set(loop, "task")
+                decisions.LEVEL.set(loop, "thread")
 
 
 def _loops(op: ir.Operation) -> Iterator[ir.Operation]:

@@ -106,7 +106,7 @@ func.func @main(%x: memref<f32>, %v: f32) {
 
 func.func @main(%x: memref<64xf32>) {
   %c0 = arith.constant 0 : index
-  // expected-error@+1 {{has `tile.level = "block"`: known is "task", and none for the host}}
+  // expected-error@+1 {{has `tile.level = "block"`: known are "task" and "thread", and none for the host}}
   scf.for %t = %c0 to %c0 step %c0 {
   } {tile.level = "block"}
   return

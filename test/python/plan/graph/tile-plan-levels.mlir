@@ -7,10 +7,10 @@ tile.kernel @k(%x: memref<64xf32>) grid(%i) {
 // One that runs once has nothing to save; of one that is not independent nobody asks.
 // CHECK-LABEL: func.func @main
 // CHECK: scf.for
-// CHECK: } {tile.independent, tile.level = "task"}
+// CHECK: } {tile.independent, tile.level = "thread"}
 // CHECK: scf.for
 // CHECK: scf.for
-// CHECK: } {tile.independent, tile.level = "task"}
+// CHECK: } {tile.independent, tile.level = "thread"}
 // CHECK: }
 // CHECK-NEXT: scf.for
 // CHECK: } {tile.independent}

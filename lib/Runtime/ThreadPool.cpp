@@ -148,7 +148,8 @@ uint32_t Team::finish(Share &share) {
     // next one cannot overwrite `job`, before this chunk is counted as done.
     if (nextOf(mine) >= endOf(mine))
       break;
-    runChunk(nextOf(mine));
+    uint32_t next = nextOf(mine);
+    runChunk(job.back ? share.begin + endOf(mine) - 1 - next : next);
     ++count;
     seen = mine + 1;
   }
@@ -167,6 +168,7 @@ void Team::deal(uint32_t chunks) {
   for (uint64_t member = 0; member < members; ++member) {
     uint64_t begin = chunks * member / members;
     uint64_t end = chunks * (member + 1) / members;
+    shares[member].begin = begin;
     shares[member].ticket.store(end << 32 | begin, std::memory_order_release);
   }
 }
@@ -192,11 +194,11 @@ uint32_t Team::awaitGeneration(uint32_t seen) {
   }
 }
 
-void Team::launch(twrt_kernel fn, void **argv, int64_t tasks,
-                  int64_t scratchBytes, int64_t chunksPerMember) {
+void Team::launch(const Job &newJob, int64_t chunksPerMember) {
   auto chunks =
-      static_cast<uint32_t>(std::min(tasks, size() * chunksPerMember));
-  job = {fn, argv, tasks, scratchBytes, chunks};
+      static_cast<uint32_t>(std::min(newJob.tasks, size() * chunksPerMember));
+  job = newJob;
+  job.chunks = chunks;
   done.store(0, std::memory_order_relaxed);
   deal(chunks);
   publish();

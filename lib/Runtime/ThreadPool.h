@@ -28,11 +28,19 @@ struct Helper;
 /// a helper may look at its last team's ticket after that call has returned.
 class alignas(64) Team {
 public:
+  struct Job {
+    twrt_kernel fn;
+    void **argv;
+    int64_t tasks;
+    int64_t scratchBytes;
+    bool back = false; ///< each member begins with the last chunk of its share
+    uint32_t chunks = 0;
+  };
+
   /// Runs all tasks on this team; returns when each is done. At most
   /// `chunksPerMember` ranges of tasks are made for each member: with 1 of
   /// them, one thread's tasks may wait for another's.
-  void launch(twrt_kernel fn, void **argv, int64_t tasks, int64_t scratchBytes,
-              int64_t chunksPerMember = kChunks);
+  void launch(const Job &newJob, int64_t chunksPerMember);
 
   /// Enough chunks that a disturbed core costs little.
   static constexpr int64_t kChunks = 16;
@@ -43,18 +51,11 @@ private:
   friend class Pool;
   friend struct Helper;
 
-  struct Job {
-    twrt_kernel fn;
-    void **argv;
-    int64_t tasks;
-    int64_t scratchBytes;
-    uint32_t chunks;
-  };
-
   /// The chunks of one member: end (32 bits) | next chunk (32). One fetch_add
   /// takes a chunk; of the launch under way, as long as one is left.
   struct alignas(64) Share {
     std::atomic<uint64_t> ticket{0};
+    uint32_t begin = 0; ///< its first chunk; like `job`, for holders of one
   };
 
   /// Takes the chunks of member `self`, then those that others have not begun.

@@ -17,6 +17,7 @@
 #include "Scratch.h"
 #include "ThreadPool.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csetjmp>
@@ -34,6 +35,9 @@ struct Call {
   int64_t capacity = 0;
   int64_t launches = 0;
   Heap heap;
+  /// Which kernels ran forwards last. Kernels that share a place only turn at
+  /// other times.
+  std::array<bool, 256> forwards = {};
   /// Where a failure goes on. Compiled code has nothing to unwind, and no
   /// launch is under way when the host function fails.
   std::jmp_buf failed;
@@ -67,12 +71,38 @@ private:
   DefaultFloatingPoint environment;
 };
 
+/// A launch of more tasks streams through more than a cache keeps in any order.
+constexpr int64_t kMostTurned = 64;
+
+/// Whether a launch runs its tasks from the last one to the first: each other
+/// one of a kernel, so that it begins with what the one before has read last.
+/// Weights as large as a cache that are read in the same order each time are
+/// never found in it. Kernels with scratch may prepare something for all tasks
+/// of a range, which stay in one.
+bool turns(twrt_kernel fn, int64_t tasks, int64_t scratchBytes) {
+  if (!currentCall || tasks > kMostTurned || scratchBytes > 0)
+    return false;
+  auto &forwards = currentCall->forwards;
+  bool &last = forwards[reinterpret_cast<uintptr_t>(fn) / 16 % forwards.size()];
+  last = !last;
+  return !last;
+}
+
 void launch(Team *team, twrt_kernel fn, void **argv, int64_t tasks,
-            int64_t scratchBytes, int64_t chunksPerMember = Team::kChunks) {
-  if (team && tasks > 1)
-    team->launch(fn, argv, tasks, scratchBytes, chunksPerMember);
-  else if (tasks > 0)
-    fn(argv, 0, tasks, threadScratch().get(scratchBytes));
+            int64_t scratchBytes) {
+  if (tasks < 2) {
+    if (tasks == 1)
+      fn(argv, 0, 1, threadScratch().get(scratchBytes));
+    return;
+  }
+  bool back = turns(fn, tasks, scratchBytes);
+  if (team)
+    return team->launch({fn, argv, tasks, scratchBytes, back}, Team::kChunks);
+  char *scratch = threadScratch().get(scratchBytes);
+  if (!back)
+    return fn(argv, 0, tasks, scratch);
+  for (int64_t task = tasks; task-- > 0;)
+    fn(argv, task, task + 1, scratch);
 }
 
 int64_t now() {
@@ -194,7 +224,10 @@ void twrt_program(twrt_kernel fn, void **argv, int64_t units,
   std::memset(counters, 0, events * kEventBytes);
   record(fn, units, [&](Team *team) {
     // A member that waits is not there for other units: one range for each.
-    launch(team, fn, argv, units, scratch_bytes, /*chunksPerMember=*/1);
+    if (team && units > 1)
+      team->launch({fn, argv, units, scratch_bytes}, /*chunksPerMember=*/1);
+    else if (units > 0)
+      fn(argv, 0, units, threadScratch().get(scratch_bytes));
   });
 }
 

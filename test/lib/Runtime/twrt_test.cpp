@@ -65,6 +65,65 @@ static void testEachTaskOnce() {
   CHECK(runCount(5, 20000, 4));
 }
 
+// Kernel without scratch: notes the order of tasks. argv: times, a clock.
+static void noteOrder(void **argv, int64_t begin, int64_t end, char *) {
+  auto *clock = static_cast<std::atomic<int> *>(argv[1]);
+  for (int64_t task = begin; task < end; ++task)
+    static_cast<std::atomic<int> *>(argv[0])[task] = clock->fetch_add(1);
+}
+
+// Each other launch of a kernel in a call runs its tasks from the last one to
+// the first; not one with scratch, or of many tasks.
+static void testTurns() {
+  static int64_t tasks, scratch;
+  static std::atomic<int> times[3][100];
+  for (int64_t count : {2, 7, 64, 65})
+    for (int64_t bytes : {0, 64}) {
+      tasks = count, scratch = bytes;
+      std::atomic<int> clock{0};
+      void *bufs[] = {&clock};
+      twrt_call(
+          [](void **b) {
+            for (auto &row : times) {
+              void *argv[] = {row, b[0]};
+              twrt_launch(noteOrder, argv, tasks, scratch);
+            }
+          },
+          bufs, 1);
+      bool turned = bytes == 0 && count <= 64;
+      for (int64_t i = 0; i < count; ++i) {
+        CHECK(times[0][i] == i);
+        CHECK(times[1][i] == count + (turned ? count - 1 - i : i));
+        CHECK(times[2][i] == 2 * count + i);
+      }
+    }
+}
+
+// Kernel without scratch: counts how often each task runs.
+static void countPlain(void **argv, int64_t begin, int64_t end, char *) {
+  for (int64_t task = begin; task < end; ++task)
+    static_cast<std::atomic<int> *>(argv[0])[task].fetch_add(1);
+}
+
+// Turned launches of a team: no chunk is lost or run twice.
+static void testTurnsOfTeams() {
+  static int64_t tasks;
+  for (int threads : {2, 3, 5})
+    for (int64_t count : {2, 3, 33, 64}) {
+      tasks = count;
+      std::vector<std::atomic<int>> counters(count);
+      void *bufs[] = {counters.data()};
+      twrt_call(
+          [](void **b) {
+            for (int i = 0; i < 1000; ++i)
+              twrt_launch(countPlain, b, tasks, 0);
+          },
+          bufs, threads);
+      for (std::atomic<int> &counter : counters)
+        CHECK(counter == 1000);
+    }
+}
+
 static void testConcurrentCalls() {
   std::vector<std::thread> users;
   std::atomic<int> bad{0};
@@ -303,6 +362,8 @@ int main() {
   twrt_launch(countTasks, argv, 3, 256); // no call: this thread alone
   CHECK(outside[0] == 1 && outside[2] == 1);
   testEachTaskOnce();
+  testTurns();
+  testTurnsOfTeams();
   testConcurrentCalls();
   testFork();
   testScratch();

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+BUSY = 0.1  # cores: what other processes may use while a row is measured, without a note
+
 
 def _first(path: str, key: str) -> str:
     """The value of the first line `key : value` of a file in /proc."""

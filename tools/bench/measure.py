@@ -24,7 +24,7 @@ from bench.case import Case, Form
 from bench.client import Client, PeerMissing, WorkerError
 from bench.hold import Hold
 from bench.limits import Limits, Meter
-from bench.machine import Neighbours
+from bench.machine import BUSY, Neighbours
 from models import lists, sparse
 from models.pruned import filled, filled_array
 
@@ -265,7 +265,7 @@ def _measure(
     judge(row, bursts, ours, case.error)
     if hold.lost:
         row.notes.append(f"{effort.hold[0]} ended before the bursts did")
-    if row.others > 0.1 and not row.message:
+    if row.others > BUSY and not row.message:
         row.message = f"other processes kept {row.others:.1f} cores busy meanwhile ({busiest}): times are too high"
     return limit
 

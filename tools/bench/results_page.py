@@ -11,6 +11,8 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
+from bench.machine import BUSY
+
 RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = RESULTS.parent / "Results.md"
 _NAMES = {
@@ -65,7 +67,7 @@ def page(folder: Path = RESULTS) -> str:
             groups.setdefault(key, []).append((path.name, record))
     newest = sorted(groups, key=lambda key: key[0])
     newest.sort(key=lambda key: key[1], reverse=True)
-    parts = [_ABOUT, *(_section(key, groups[key]) for key in newest), _predictions(folder)]
+    parts = [_ABOUT, *(_section(key, groups[key]) for key in newest), _counts_on_gpus(folder), _predictions(folder)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -83,7 +85,7 @@ def _section(key: tuple[str, str, str], files: list[tuple[str, dict[str, Any]]])
         f"{machine['cores']} cores, family/model {machine['family_model']}{measured}.",
         f"Versions: {_versions(runs)}.",
         "",
-        *(f"- `{name}`: {record['date'][11:16]} UTC, {_cases(record)}" for name, record in files),
+        *(f"- `{name}`: {record['date'][11:16]} UTC, {_cases(record)}{_disturbed(record)}" for name, record in files),
         "",
         *_means(runs),
         "",
@@ -211,6 +213,37 @@ def _predictions(folder: Path) -> str:
     body = [
         f"| {row['case']} | {len(row['candidates'])} | {' | '.join(format(row[name], '.2f') for name in columns)} |"
         for row in rows
+    ]
+    return "\n".join([*head, *body])
+
+
+def _disturbed(record: dict[str, Any]) -> str:
+    """In how many rows other processes kept cores busy meanwhile."""
+    rows = record["rows"]
+    count = sum((row.get("others") or 0.0) > BUSY for row in rows)
+    return f"; other processes kept cores busy in {count} of {len(rows)} rows" if count else ""
+
+
+def _counts_on_gpus(folder: Path) -> str:
+    """Launches and waits of suite `control` on a GPU, before and after (`tools/bench/run control-counts`)."""
+    files = sorted(folder.glob("control-counts-*.json"))
+    if not files:
+        return ""
+    head = [
+        f"## Launches of a GPU, `{files[-1].name}`",
+        "",
+        "Of one call, with loops and branches that the host drives (before) and in kernels (after); `waits` are",
+        "numbers that the host brings from or to the device. Each branch is taken, each loop runs to its longest;",
+        "counted, not timed.",
+        "",
+        "| case | target | launches before | after | waits before | after | a graph can hold it |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    body = [
+        f"| {row['case']} | {row['arch']} | {before['launches']} | {after['launches']} | {before['waits']} | "
+        f"{after['waits']} | {'yes' if after['recordable'] else 'no'} |"
+        for row in json.loads(files[-1].read_text())["rows"]
+        for before, after in [(row["before"], row["after"])]
     ]
     return "\n".join([*head, *body])
 

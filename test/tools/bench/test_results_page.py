@@ -56,6 +56,24 @@ def test_a_row_with_wrong_results_has_no_numbers(tmp_path: Path) -> None:
     assert "| a | 1 | wrong | | | | |" in page(tmp_path)
 
 
+def test_the_page_says_in_how_many_rows_others_were_busy(tmp_path: Path) -> None:
+    _run(tmp_path, "a.json", 9, {**_row("a", 0.5), "others": 1.9}, {**_row("b", 0.5), "others": 0.05}, _row("c", 0.5))
+    _run(tmp_path, "b.json", 10, {**_row("a", 0.5), "others": 0.0})
+    text = page(tmp_path)
+    assert "- `a.json`: 09:30 UTC, 3 cases; other processes kept cores busy in 1 of 3 rows\n" in text
+    assert "- `b.json`: 10:30 UTC, `a` alone\n" in text
+
+
+def test_counts_of_launches_are_a_table_of_the_newest_file(tmp_path: Path) -> None:
+    few = {"launches": 1, "waits": 0, "recordable": True}
+    row = {"case": "loop_b1", "arch": "sm_90a", "before": {"launches": 70, "waits": 9, "recordable": False}}
+    records.write(tmp_path / "control-counts-2026-01-01.json", {"rows": [{**row, "after": row["before"]}]})
+    records.write(tmp_path / "control-counts-2026-01-02.json", {"rows": [{**row, "after": few}]})
+    text = page(tmp_path)
+    assert "| loop_b1 | sm_90a | 70 | 1 | 9 | 0 | yes |" in text
+    assert "| loop_b1 | sm_90a | 70 | 70 |" not in text
+
+
 def test_the_committed_page_is_the_one_of_the_committed_files() -> None:
     assert PAGE.read_text() == make_docs.folded(make_docs.measurements())
 

@@ -16,9 +16,11 @@ from tilewright.dialects.sparse_tile.tesa import Region, Tesa
 from tilewright.ir.generics import create, create_copy, create_transposed, create_zero
 from tilewright.mlir import ir
 from tilewright.mlir.dialects.sparse_tile import part_types
+from tilewright.passes.weights import create_table
 from tilewright.plan.sparse.encoded import pack_of
+from tilewright.plan.sparse.forms.cpu.pairs import Pairs
 from tilewright.plan.sparse.forms.form import Product
-from tilewright.plan.sparse.forms.indices import over, plus, times
+from tilewright.plan.sparse.forms.indices import number, over, plus, rest, times
 from tilewright.plan.sparse.forms.tables import read_or, table, word_of
 
 if TYPE_CHECKING:
@@ -142,6 +144,60 @@ def nm_lists(product: Product, element: ir.Type, block: int, unroll: int, bits: 
         _flat(table([blocks, rows, count // unroll], word, position)),
         None,
     )
+
+
+def paired_lists(product: Product, element: ir.Type, width: int, pairs: Pairs) -> list[ir.Value]:
+    """Lists of an element-wise N:M operand by pairs of rows, as :class:`PairsKernel` reads them.
+
+    Values [blocks, pairs, count, 2] of both rows side by side. Positions of 16 bits [blocks, pairs, places]: of what
+    both rows have in common once for both, then of both side by side. Rows of pairs [blocks, pairs, 2] i32. How much
+    they have in common [blocks, pairs] i32. All of them flat.
+
+    Args:
+        product: with one region, whose units are single elements.
+        element: the type of sums.
+        width: what positions are multiplied by: elements of a row of the dense operand; below 2^16 for all in a block.
+        pairs: of its rows.
+    """
+    pattern = product.tesa.regions[0].pattern
+    assert isinstance(pattern, NM)
+    values, positions = plain_parts(product)
+    blocks, half, count, _ = pairs.places.shape
+    order, places, shared = (create_table(one) for one in (pairs.order, pairs.places, pairs.shared))
+    i16, i32 = (ir.IntegerType.get_signless(bits) for bits in (16, 32))
+
+    def row_of(block: ir.Value, pair: ir.Value, side: ir.Value) -> ir.Value:
+        return create("tensor.extract", [order, block, pair, side], i32)
+
+    def shared_of(block: ir.Value, pair: ir.Value) -> ir.Value:
+        return create("tensor.extract", [shared, block, pair], i32)
+
+    def place_of(block: ir.Value, pair: ir.Value, at: ir.Value, side: ir.Value) -> tuple[ir.Value, ir.Value]:
+        place = create("tensor.extract", [places, block, pair, at, side], i16)
+        found = (row_of(block, pair, side), place)
+        row, place = (create("arith.index_cast", [one], ir.IndexType.get()) for one in found)
+        return row, place
+
+    def value(block: ir.Value, pair: ir.Value, at: ir.Value, side: ir.Value) -> ir.Value:
+        row, place = place_of(block, pair, at, side)
+        return _widened(_part(product, values, row, plus(times(block, count), place)), element)
+
+    def position(block: ir.Value, pair: ir.Value, at: ir.Value) -> ir.Value:
+        common = create("arith.index_cast", [shared_of(block, pair)], ir.IndexType.get())
+        beyond = create("arith.subi", [create("arith.maxui", [at, common], at.type), common], at.type)
+        inside = create("arith.minui", [plus(over(beyond, 2), common), number(count - 1)], at.type)
+        row, place = place_of(block, pair, create("arith.minui", [inside, at], at.type), rest(beyond, 2))
+        in_window = _part(product, positions, row, plus(times(block, count), place))
+        window = times(over(place, pattern.n), pattern.m)
+        found = plus(window, create("arith.index_castui", [in_window], window.type))
+        return create("arith.index_castui", [times(found, width)], i16)
+
+    return [
+        _flat(table([blocks, half, count, 2], element, value)),
+        _flat(table([blocks, half, 2 * count - int(pairs.shared.min())], i16, position)),
+        _flat(table([blocks, half, 2], i32, row_of)),
+        _flat(table([blocks, half], i32, shared_of)),
+    ]
 
 
 def nm_across_lanes(product: Product, groups: int, lanes: int, kept: int, words: int) -> tuple[ir.Value, ir.Value]:

@@ -17,7 +17,8 @@ from tilewright.ir.generics import maker
 from tilewright.mlir import ir
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.cpu.lanes import is_worth_packing, packed_lanes
-from tilewright.plan.sparse.forms.cpu.packing import known_source, mask_lists, nm_lists
+from tilewright.plan.sparse.forms.cpu.packing import known_source, mask_lists, nm_lists, paired_lists
+from tilewright.plan.sparse.forms.cpu.pairs import Pairs, paired, positions_of
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
 from tilewright.plan.sparse.forms.cpu.rows_of_blocks import edges, panels_of, reason_for_blocks
 from tilewright.plan.sparse.forms.form import Product
@@ -37,6 +38,18 @@ _DENSE = 0.12
 
 Below it the ends of lists, each mispredicted, cost more than reading from the second cache.
 """
+
+_NEAR_OF_PAIRS = 2 / 3
+"""The same where rows are summed in pairs: longer lists, and blocks of a power of two on caches of 48 KiB."""
+
+_LIST = 4
+"""Terms of a block that what a list costs besides is as long as."""
+
+_EXPECTED = 1.2
+"""What the best partners of random rows have in common, in parts of what any two rows have."""
+
+_MOST_LOADS = 0.97
+"""Part of the loads that pairs may need to be taken."""
 
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 
@@ -66,6 +79,9 @@ class RowsInLanes:
         if plan.count is None:
             lists = mask_lists(product, element, plan.block)
         else:
+            pairs = plan_pairs(product, plan, device)
+            if pairs is not None:
+                return _launched(product, pairs[0], paired_lists(product, element, pairs[0].width, pairs[1]), device)
             lists = nm_lists(product, element, plan.block, plan.unroll, plan.position)
         more = [] if lists.starts is None else [lists.starts]
         return _launched(product, plan, [lists.values, lists.positions, *more], device)
@@ -196,6 +212,56 @@ def plan_rows(product: Product, device: Device) -> RowsKernel:
         across=not product.left,
         adds=product.init is not None,
     )
+
+
+def plan_pairs(product: Product, plan: RowsKernel, device: Device) -> tuple[RowsKernel, Pairs] | None:
+    """The same in pairs of rows; None where weights are not known, or rows have too little in common to gain by it."""
+    (region,), source = product.tesa.regions, known_source(product)
+    pattern = region.pattern
+    if source is None or not isinstance(pattern, NM) or region.format is not None or plan.rows == 1:
+        return None
+    size = SIZES[plan.element]
+    sums = min(device.units.registers // 4, plan.width // plan.lanes)
+    width = sums * plan.lanes
+    most = min(int(device.level("l1").bytes * _NEAR_OF_PAIRS) // (width * size), (1 << 16) // width)
+    block = _even_block(most, pattern.m, product.k)
+    alone = _MOST_LOADS * loads_alone(plan.width // plan.lanes)
+    if block > most or block >= product.k or loads_of_pairs(sums, _EXPECTED * pattern.n / pattern.m) > alone:
+        return None
+    chunk = _chunk(plan.rows, width * size, _over(max(plan.columns, 1), width), plan.lanes, device)
+    pairs = paired(positions_of(source if product.left else source.T, pattern, block), block, chunk)
+    count = block // pattern.m * pattern.n
+    if loads_of_pairs(sums, float(pairs.shared.mean()) / count) > alone:
+        return None
+    panel = max(device.level("l2").bytes // 3 // (block * width * size), 1)
+    made = dict(width=width, block=block, panel=panel, chunk=chunk, count=count, shared=int(pairs.shared.min()))
+    return replace(plan, **made), pairs
+
+
+def loads_alone(sums: int) -> float:
+    """Loads for a multiply-add where each row has its own: a row of x, its value, a quarter of a word of positions.
+
+    Args:
+        sums: vectors of columns of a task.
+    """
+    return 1 + 1.25 / sums
+
+
+def loads_of_pairs(sums: int, shared: float) -> float:
+    """The same for two rows at once.
+
+    Args:
+        sums: vectors of columns of a task.
+        shared: the part of a list that both rows have in common.
+    """
+    return (1 - shared / 2) * (1 + 1 / sums) + 1 / sums
+
+
+def _even_block(most: int, window: int, depth: int) -> int:
+    """Terms of a block, whole windows: few blocks, and little behind the depth; above `most` where there is none."""
+    least = _over(depth, max(most // window * window, window))
+    blocks = [(parts, _up(_over(depth, parts), window)) for parts in range(least, 2 * least + 1)]
+    return min(blocks, key=lambda one: one[0] * (one[1] + _LIST))[1]
 
 
 def predicted_cycles(sums: int, kept: float) -> float:

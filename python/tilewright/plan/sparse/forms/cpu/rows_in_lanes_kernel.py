@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tilewright.plan.sparse.forms.cpu.row_pairs_kernel import PairsKernel
 from tilewright.plan.sparse.forms.cpu.rows_of_blocks import Panels
 from tilewright.plan.sparse.forms.cpu.rows_of_blocks_kernel import sums_of_blocks
 
@@ -40,6 +41,8 @@ class RowsKernel:
         panels: rows that share blocks, which are summed first; then there is one block of the depth.
         single: whether there are kept elements beside blocks.
         packed: x comes as `lanes_kernel` leaves it, [tasks, deep, width] of `element`; else each task fetches its own.
+        shared: of `count` kept elements, those at the same positions in both rows of every pair, at least; None: rows
+            are not summed in pairs.
     """
 
     rows: int
@@ -62,6 +65,7 @@ class RowsKernel:
     panels: Panels | None = None
     single: bool = True
     packed: bool = False
+    shared: int | None = None
 
     @property
     def deep(self) -> int:
@@ -101,6 +105,8 @@ def rows_text(k: RowsKernel) -> str:
         arguments += [f"%values: {_list(k.kept, k.element)}", f"%positions: {_list(_over(k.kept, k.unroll), k.words)}"]
     if k.single and k.count is None:
         arguments.append(f"%starts: memref<{k.blocks * k.rows + 1}xi32>")
+    if k.shared is not None:
+        arguments = [f"%{name}: {kind}" for name, kind in _pairs(k, k.shared).arguments().items()]
     arguments.append(f"%x: {packed_x(k) if k.packed else x_type(k)}")
     if k.adds:
         arguments.append(f"%c: {_y(k)}")
@@ -155,22 +161,33 @@ def _in_blocks(k: RowsKernel) -> str:
 {_block(k, "%at_row", "%k_first")}
       %is_first = arith.cmpi eq, %b, %c0 : index
       scf.if %is_first {{
-        scf.for %r = %first to %end step %c1 {{
-          %place = arith.subi %r, %first : index
-{_sum(k, "%zero", "%c0")}
-          tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
-        }}
+{_lists(k, "%c0", False)}
       }} else {{
-        scf.for %r = %first to %end step %c1 {{
-          %place = arith.subi %r, %first : index
-          %before = tile.load %ys[%place, %c0] : {_ys(k)}, {_row(k)}
-{_sum(k, "%before", "%b")}
-          tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
-        }}
+{_lists(k, "%b", True)}
       }}
     }}
   }}
 {_out(k, "%first", "%end")}"""
+
+
+def _lists(k: RowsKernel, block: str, again: bool) -> str:
+    """All lists of a block, added to the sums so far where there are some."""
+    if k.shared is not None:
+        return _pairs(k, k.shared).text(block, again)
+    before = f"%before = tile.load %ys[%place, %c0] : {_ys(k)}, {_row(k)}" if again else ""
+    return f"""
+        scf.for %r = %first to %end step %c1 {{
+          %place = arith.subi %r, %first : index
+          {before}
+{_sum(k, "%before" if again else "%zero", block)}
+          tile.store %sum, %ys[%place, %c0] : {_row(k)}, {_ys(k)}
+        }}"""
+
+
+def _pairs(k: RowsKernel, shared: int) -> PairsKernel:
+    level = "" if k.packed else ', #tile.level<"l2">'
+    flat = f"memref<{k.block * k.width}x{k.element}, strided<[1], offset: ?>{level}>"
+    return PairsKernel(k.rows, k.blocks, k.count or 0, shared, k.element, _row(k), _ys(k), _xb(k), flat)
 
 
 def _in_strips(k: RowsKernel) -> str:

@@ -85,6 +85,31 @@ def test_many_blocks(encoding: str) -> None:
     check(windows(70, 4100, 2, 4, np.random.default_rng(2)), 150, encoding, "cpu")
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("rows", "depth", "columns", "n", "m"), [(149, 200, 130, 3, 4), (2, 515, 70, 7, 8), (70, 520, 67, 2, 4)]
+)
+def test_pairs_of_rows(rows: int, depth: int, columns: int, n: int, m: int, target: str) -> None:
+    """Rows that keep much in common are summed two at a time: an odd number, several tasks, windows behind the end."""
+    check(windows(rows, depth, n, m, np.random.default_rng(0)), columns, f"nm<{n} : {m}, axis = AXIS>", target)
+
+
+@pytest.mark.parametrize("kinds", [("f64", "f64"), ("bf16", "bf16")])
+def test_types_of_pairs(kinds: tuple[str, str]) -> None:
+    """Sums of other types, with columns that a run brings."""
+    w = np.clip(windows(17, 260, 3, 4, np.random.default_rng(1)), -1, 1)
+    check(w, 70, "nm<3 : 4, axis = AXIS>", "cpu:x86-64-v3", kinds=kinds, open_size=True)
+
+
+def test_pairs_are_interpreted() -> None:
+    """The reference interpreter runs the kernel of two rows as it stands, and there is one."""
+    w = windows(5, 210, 3, 4, np.random.default_rng(3))
+    check(w, 66, "nm<3 : 4, axis = AXIS>", "reference")
+    text = product((5, 210), 66, "nm<3 : 4, axis = 1>", kernel="rows_in_lanes")
+    for target in TARGETS:
+        assert "xi16>" in str(tw.compile(text, target=target, weights={"w": w}, stop_after="plan"))
+
+
 @pytest.mark.parametrize("kinds", [("f64", "f64"), ("f16", "f32")])
 def test_blocks_of_any_length(kinds: tuple[str, str]) -> None:
     """Unstructured lists in blocks, of other element types; a block of a row may keep nothing."""

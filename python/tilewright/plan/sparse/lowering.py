@@ -17,6 +17,7 @@ from tilewright.plan.sparse.dynamic.lower_dynamic import lower_gather, lower_ind
 from tilewright.plan.sparse.encoded import is_constant, pack_of
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes import lower_mixture
 from tilewright.plan.sparse.forms.cpu.rows_of_blocks import goes_on
+from tilewright.plan.sparse.forms.cpu.turned import turn_between
 from tilewright.plan.sparse.forms.form import Form, Product
 from tilewright.plan.sparse.registry import FORMS
 from tilewright.plan.sparse.sink_users import sink_users
@@ -40,6 +41,7 @@ def lower_operations(op: ir.Operation) -> None:
     products = walk(op, "sparse_tile.matmul")
     device = device_of(op, "tile-lower-sparse") if products else None
     mixtures = _mixtures(products)
+    _turn_between(products, device)
     for number, matmul in enumerate(products):
         assert device is not None
         if number not in mixtures.values():
@@ -57,6 +59,17 @@ def lower_operations(op: ir.Operation) -> None:
     for name in _AT_COMPILE_TIME:
         for left in walk(op, f"sparse_tile.{name}"):
             _refuse(left)
+
+
+def _turn_between(products: list[ir.Operation], device: Device | None) -> None:
+    """Leave columns across lanes between products that name the family which has them so."""
+    firsts: dict[ir.Operation, Product] = {}
+    for op in products:
+        assert device is not None
+        if "kernel" in op.attributes and op.attributes["kernel"].value == "rows_in_lanes":
+            with ir.InsertionPoint(op), op.location:
+                firsts[op] = product_of(op)
+            turn_between(firsts[op], firsts, device)
 
 
 def _replace(matmul: ir.Operation, last: ir.Operation | None, device: Device) -> None:

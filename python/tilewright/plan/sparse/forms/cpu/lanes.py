@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tilewright.devices.device import Device
-from tilewright.ir.generics import create, maker
+from tilewright.ir.generics import create, create_split, is_copy, maker, maps, positions, uses
 from tilewright.mlir import ir
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, fill, packed_x, x_type
 from tilewright.plan.sparse.forms.form import Product
@@ -33,24 +33,51 @@ def is_worth_packing(plan: RowsKernel) -> bool:
     return (plan.parts - 1) * columns * plan.depth > _WORTH
 
 
-def packed_lanes(product: Product, plan: RowsKernel, device: Device) -> ir.Value:
-    """The dense operand as [tasks, deep, width], by a launch that is made where there is none yet.
+def is_as_packed(plan: RowsKernel) -> bool:
+    """Whether [depth, columns] is what packing makes of them."""
+    return plan.columns == plan.width and plan.deep == plan.depth and plan.given == plan.element
+
+
+def packed_lanes(product: Product, dense: ir.Value, plan: RowsKernel, device: Device) -> ir.Value:
+    """The dense operand as [tasks, deep, width]: as it is, else by a launch that is made where there is none yet.
 
     Args:
-        product: its dense operand.
+        product: whose operand it is.
+        dense: it, as the kernel takes it.
         plan: of the kernel that reads it.
         device: the machine.
     """
+    if not plan.across and is_as_packed(plan):
+        return create_split(dense, 0, [1, plan.depth])
     tasks = tasks_of(product, plan.width)
     parts = max(-(-2 * device.units.count // max(-(-plan.columns // plan.width), 1)), 1)
     chunk = max(_up(-(-plan.deep // parts), plan.lanes), _LEAST_ROWS)
     name = kernel(_text(plan, chunk), "sparse_lanes")
-    for made in _launches(_root(product.dense)):
-        if _is_same(made, name, product.dense.type):
+    for made in _launches(_root(dense)):
+        if _is_same(made, name, dense.type):
             return made.results[0]
     kind = ir.Type.parse(packed_x(plan).replace("memref", "tensor"))
     place = create("tensor.empty", [] if isinstance(tasks, int) else [tasks], kind)
-    return launch(name, [tasks, -(-plan.deep // chunk)], [product.dense], [place])[0]
+    return launch(name, [tasks, -(-plan.deep // chunk)], [dense], [place])[0]
+
+
+def turned_source(value: ir.Value) -> ir.Value | None:
+    """What a matrix is the transposed copy of; None where it is none."""
+    made = maker(value)
+    return made.operands[0] if made is not None and _is_turning(made) else None
+
+
+def turning_user(op: ir.Operation) -> ir.Operation | None:
+    """The transposing copy that alone reads a matrix; None where something else does."""
+    found = [user for user, _ in uses(op.results[0])]
+    return found[0] if len(found) == 1 and _is_turning(found[0]) and found[0].block == op.block else None
+
+
+def _is_turning(op: ir.Operation) -> bool:
+    if op.name != "linalg.generic" or not is_copy(op) or ir.RankedTensorType(op.results[0].type).rank != 2:
+        return False
+    read, written = (positions(one) for one in maps(op))
+    return read == written[::-1]
 
 
 def _root(value: ir.Value) -> ir.Value:

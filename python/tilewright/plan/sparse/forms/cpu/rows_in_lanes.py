@@ -13,10 +13,16 @@ from dataclasses import replace
 
 from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
-from tilewright.ir.generics import maker
+from tilewright.ir.generics import create, maker
 from tilewright.mlir import ir
 from tilewright.plan.sparse.encoded import is_constant
-from tilewright.plan.sparse.forms.cpu.lanes import is_worth_packing, packed_lanes
+from tilewright.plan.sparse.forms.cpu.lanes import (
+    is_as_packed,
+    is_worth_packing,
+    packed_lanes,
+    turned_source,
+    turning_user,
+)
 from tilewright.plan.sparse.forms.cpu.packing import known_source, mask_lists, nm_lists, paired_lists
 from tilewright.plan.sparse.forms.cpu.pairs import Pairs, paired, positions_of
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
@@ -210,6 +216,7 @@ def plan_rows(product: Product, device: Device) -> RowsKernel:
         given=str(ir.RankedTensorType(product.dense.type).element_type),
         result=product.element,
         across=not product.left,
+        across_y=not product.left,
         adds=product.init is not None,
     )
 
@@ -321,9 +328,25 @@ def _up(size: int, step: int) -> int:
 
 
 def _launched(product: Product, plan: RowsKernel, lists: list[ir.Value], device: Device) -> ir.Value:
-    plan = replace(plan, packed=is_worth_packing(plan))
+    """A launch; transposes of what it reads and of its result, which are there around it, are left to it."""
+    dense, turn = product.dense, None
+    if not product.left:
+        source = turned_source(dense)
+        turn = turning_user(product.op) if product.init is None and plan.columns >= 0 else None
+        dense = dense if source is None else source
+        plan = replace(plan, across=source is None, across_y=turn is None)
+    plan = replace(plan, packed=is_worth_packing(plan) or (not plan.across and is_as_packed(plan)))
     name = kernel(rows_text(plan), "sparse_rows")
     added = [] if product.init is None else [product.init]
-    dense = packed_lanes(product, plan, device) if plan.packed else product.dense
+    if plan.packed:
+        dense = packed_lanes(product, dense, plan, device)
+    place = result_of(product)
+    if turn is not None:
+        place = create("tensor.empty", [], turn.results[0].type)
     grid = [tasks_of(product, plan.width), plan.parts]
-    return launch(name, grid, [*lists, dense, *added], [result_of(product)])[0]
+    result = launch(name, grid, [*lists, dense, *added], [place])[0]
+    if turn is None:
+        return result
+    turn.results[0].replace_all_uses_with(result)
+    turn.erase()
+    return product.op.operands[2]  # of its type: nobody reads the product itself

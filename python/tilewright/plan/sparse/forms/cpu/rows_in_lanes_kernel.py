@@ -36,7 +36,8 @@ class RowsKernel:
         element: type of sums, and of the values of W.
         given: element type of x.
         result: element type of y, and of what is added.
-        across: x is held as [columns, depth], y as [columns, rows]; else as [depth, columns] and [rows, columns].
+        across: x is held as [columns, depth], else as [depth, columns].
+        across_y: y, and what is added, is held as [columns, rows], else as [rows, columns].
         adds: whether something is added to the product.
         panels: rows that share blocks, which are summed first; then there is one block of the depth.
         single: whether there are kept elements beside blocks.
@@ -61,6 +62,7 @@ class RowsKernel:
     given: str
     result: str
     across: bool
+    across_y: bool
     adds: bool
     panels: Panels | None = None
     single: bool = True
@@ -114,7 +116,7 @@ def rows_text(k: RowsKernel) -> str:
     body = _fetched(k) + _in_strips(k) if k.blocks == 1 else _in_blocks(k)
     size = f"arith.constant {k.columns} : index"
     if k.columns < 0:
-        size = f"memref.dim %y, %c{0 if k.across else 1} : {_y(k)}"
+        size = f"memref.dim %y, %c{0 if k.across_y else 1} : {_y(k)}"
     return f"""
 tile.kernel @KERNEL({", ".join(arguments)}) grid(%task, %part) {{
 {_constants(k)}
@@ -328,13 +330,13 @@ def fill(k: RowsKernel, kind: str, start: str = "%c0") -> str:
 def _out(k: RowsKernel, start: str, stop: str) -> str:
     """The rows of `ys`, which are those of W from `start` to `stop`, into y."""
     wide, part = _tile(k.lanes, k.lanes, k.element), _tile(k.lanes, k.lanes, k.result)
-    turn = f"%turned = tile.transpose %held [1, 0] : {wide} -> {wide}" if k.across else ""
+    turn = f"%turned = tile.transpose %held [1, 0] : {wide} -> {wide}" if k.across_y else ""
     at, left = (
         ("[%column, %r]", "(%columns_left, %rows_left)")
-        if k.across
+        if k.across_y
         else ("[%r, %column]", "(%rows_left, %columns_left)")
     )
-    sums, add = ("%turned" if k.across else "%held"), ""
+    sums, add = ("%turned" if k.across_y else "%held"), ""
     if k.adds:
         add = f"""
         %added_n = tile.load %c{at} valid {left} : {_y(k)}, {part}
@@ -342,7 +344,7 @@ def _out(k: RowsKernel, start: str, stop: str) -> str:
         %more = arith.addf {sums}, {"%added_n" if part == wide else "%added"} : {wide}"""
         sums = "%more"
     loops = ["scf.for %j = %c0 to %cwidth step %clanes {", f"scf.for %r = {start} to {stop} step %clanes {{"]
-    outer, inner = loops if k.across else reversed(loops)
+    outer, inner = loops if k.across_y else reversed(loops)
     return f"""
     {outer}
       {inner}
@@ -386,7 +388,7 @@ def packed_x(k: RowsKernel) -> str:
 
 
 def _y(k: RowsKernel) -> str:
-    return _shape([k.columns, k.rows] if k.across else [k.rows, k.columns], k.result)
+    return _shape([k.columns, k.rows] if k.across_y else [k.rows, k.columns], k.result)
 
 
 def _xs(k: RowsKernel) -> str:

@@ -70,7 +70,7 @@ LogicalResult ReshapeGridOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// ShiftOp and MulticastOp
+// ShiftOp, HaloOp and MulticastOp
 //===----------------------------------------------------------------------===//
 
 /// The tensor type with another split of one dimension.
@@ -103,6 +103,40 @@ LogicalResult ShiftOp::verify() {
                      split.getDeal(), split.getBlocks());
   RankedTensorType expected = withSplit(source, dim, moved);
   if (getResult().getType() == expected) // shift_c2
+    return success();
+  return emitOpError("must have a result of type ")
+         << expected << ", not " << getResult().getType();
+}
+
+/// halo_c3: the source, but parts of one size along a dimension.
+static RankedTensorType withParts(RankedTensorType type, int64_t dim,
+                                  SplitAttr split, int64_t size) {
+  SmallVector<int64_t> shape(type.getShape());
+  auto layout = cast<LayoutAttr>(type.getEncoding());
+  shape[dim] = layout.getLength(split.getAxis()) * size;
+  auto plainSplit = SplitAttr::get(type.getContext(), split.getAxis(),
+                                   split.getOrder(), false, 0, Deal::block, {});
+  return withSplit(type, dim, plainSplit).clone(shape);
+}
+
+LogicalResult HaloOp::verify() {
+  RankedTensorType source = getSource().getType();
+  int64_t dim = getDim(), step = getStep(), size = getSize();
+  SplitAttr split = dim < 0 || dim >= source.getRank()
+                        ? SplitAttr()
+                        : layoutOf(getSource()).getSplit(dim);
+  if (!split || split.isUneven() || !split.isPlain()) // halo_c1
+    return emitOpError("needs a tensor with dimension ")
+           << dim << " split in equal blocks in their places, not " << source;
+  if (step <= 0 || size <= 0) // halo_c2
+    return emitOpError("has parts of ")
+           << size << " elements, one every " << step
+           << ": both numbers are positive";
+  if (getFill().getType() != source.getElementType()) // halo_c2
+    return emitOpError("fills ") << source << " with a number of another type, "
+                                 << getFill().getType();
+  RankedTensorType expected = withParts(source, dim, split, size);
+  if (getResult().getType() == expected) // halo_c3
     return success();
   return emitOpError("must have a result of type ")
          << expected << ", not " << getResult().getType();

@@ -128,6 +128,43 @@ def CoreMesh_ShiftOp : CoreMesh_CollectiveOp<"shift"> {
   }];
 }
 
+def CoreMesh_HaloOp : CoreMesh_CollectiveOp<"halo"> {
+  let summary = "each block with what lies beside it";
+  let description = [{
+    Along one dimension, which an axis of N positions splits, position p gets the
+    `size` elements from `p * step + from` on; what lies outside of the tensor is
+    `fill`. These parts overlap, so that they are a tensor of N * `size` elements:
+    what is in part p is in place `p * size` and behind. Convolutions and pooling
+    (and other stencils) then need no other core: of `b` rows of a result with
+    stride s, kernel k, dilation d and padding l, `from` is -l, `step` b * s and
+    `size` (b - 1) * s + (k - 1) * d + 1.
+
+    - `halo_c1`: an axis splits the dimension, which is one of the tensor, in equal
+      blocks, not rotated or skewed.
+    - `halo_c2`: `step` and `size` are positive; `fill` is of the element type.
+    - `halo_c3`: the result is the source with N * `size` elements in that dimension,
+      in blocks of `size`.
+
+    Example: rows of an image, for windows of 3 with a border of zeros.
+
+    ```mlir
+    #rows = #coremesh.layout<grid(4, 4), [y ring, x ring]>
+    func.func @f(%a: tensor<8x12xf32, #rows>) -> tensor<16x12xf32, #rows> {
+      %0 = coremesh.halo %a dim 0 from -1 step 2 of 4 fill 0.0 : f32
+          : tensor<8x12xf32, #rows> to tensor<16x12xf32, #rows>
+      return %0 : tensor<16x12xf32, #rows>
+    }
+    ```
+  }];
+  let arguments = (ins CoreMesh_LaidOut:$source, I64Attr:$dim, I64Attr:$from, I64Attr:$step,
+                       I64Attr:$size, TypedAttrInterface:$fill);
+  let results = (outs CoreMesh_LaidOut:$result);
+  let assemblyFormat = [{
+    $source `dim` $dim `from` $from `step` $step `of` $size `fill` $fill attr-dict `:`
+    type($source) `to` type($result)
+  }];
+}
+
 def CoreMesh_MulticastOp : CoreMesh_CollectiveOp<"multicast"> {
   let summary = "from one position along an axis to all";
   let description = [{

@@ -65,6 +65,66 @@ func.func @shift_c1_uneven(%a: tensor<4x6xf32, #l>) {
 
 // -----
 
+#l = #coremesh.layout<grid(2, 3), [y, *]>
+#m = #coremesh.layout<grid(2, 3), [y, *]>
+func.func @halo_c1(%a: tensor<4x6xf32, #l>) {
+  // expected-error@+1 {{needs a tensor with dimension 1 split in equal blocks in their places}}
+  %0 = coremesh.halo %a dim 1 from 0 step 1 of 3 fill 0.0 : f32 : tensor<4x6xf32, #l> to tensor<6x6xf32, #m>
+  return
+}
+
+// -----
+
+#l = #coremesh.layout<grid(2, 3), [y, *]>
+#m = #coremesh.layout<grid(2, 3), [y, *]>
+func.func @halo_c1_no_dimension(%a: tensor<4x6xf32, #l>) {
+  // expected-error@+1 {{needs a tensor with dimension 2 split}}
+  %0 = coremesh.halo %a dim 2 from 0 step 1 of 3 fill 0.0 : f32 : tensor<4x6xf32, #l> to tensor<6x6xf32, #m>
+  return
+}
+
+// -----
+
+#l = #coremesh.layout<grid(2, 3), [y rotate 1, *]>
+#m = #coremesh.layout<grid(2, 3), [y, *]>
+func.func @halo_c1_rotated(%a: tensor<4x6xf32, #l>) {
+  // expected-error@+1 {{needs a tensor with dimension 0 split in equal blocks in their places}}
+  %0 = coremesh.halo %a dim 0 from 0 step 1 of 3 fill 0.0 : f32 : tensor<4x6xf32, #l> to tensor<6x6xf32, #m>
+  return
+}
+
+// -----
+
+#l = #coremesh.layout<grid(2, 3), [y, *]>
+#m = #coremesh.layout<grid(2, 3), [y, *]>
+func.func @halo_c2(%a: tensor<4x6xf32, #l>) {
+  // expected-error@+1 {{has parts of 3 elements, one every 0: both numbers are positive}}
+  %0 = coremesh.halo %a dim 0 from 0 step 0 of 3 fill 0.0 : f32 : tensor<4x6xf32, #l> to tensor<6x6xf32, #m>
+  return
+}
+
+// -----
+
+#l = #coremesh.layout<grid(2, 3), [y, *]>
+#m = #coremesh.layout<grid(2, 3), [y, *]>
+func.func @halo_c2_type(%a: tensor<4x6xf32, #l>) {
+  // expected-error@+1 {{with a number of another type, 'i32'}}
+  %0 = coremesh.halo %a dim 0 from 0 step 1 of 3 fill 0 : i32 : tensor<4x6xf32, #l> to tensor<6x6xf32, #m>
+  return
+}
+
+// -----
+
+#l = #coremesh.layout<grid(2, 3), [y, *]>
+#m = #coremesh.layout<grid(2, 3), [y, *]>
+func.func @halo_c3(%a: tensor<4x6xf32, #l>) {
+  // expected-error@+1 {{must have a result of type 'tensor<6x6xf32}}
+  %0 = coremesh.halo %a dim 0 from 0 step 1 of 3 fill 0.0 : f32 : tensor<4x6xf32, #l> to tensor<8x6xf32, #m>
+  return
+}
+
+// -----
+
 #l = #coremesh.layout<grid(2, 3), [y, x rotate 2]>
 #m = #coremesh.layout<grid(2, 3), [y, x rotate 1]>
 func.func @shift_c2(%a: tensor<4x6xf32, #l>) {

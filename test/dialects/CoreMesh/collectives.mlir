@@ -54,3 +54,13 @@ func.func @cache(%c: tensor<13x10xf16, #cache>, %r: tensor<10xf16, #row>, %n: in
 
 // CHECK: func.func private @corner(tensor<4xf32, #[[$AT]]>)
 func.func private @corner(tensor<4xf32, #at>)
+
+#rows = #coremesh.layout<grid(4, 3), [*, y ring block 5]>
+#bordered = #coremesh.layout<grid(4, 3), [*, y ring]>
+// CHECK-LABEL: func.func @borders
+func.func @borders(%a: tensor<7x11xf16, #rows>) -> tensor<7x28xf16, #bordered> {
+  // CHECK: coremesh.halo %{{.*}} dim 1 from -2 step 3 of 7 fill 0xFC00 : f16
+  %0 = coremesh.halo %a dim 1 from -2 step 3 of 7 fill 0xFC00 : f16
+      : tensor<7x11xf16, #rows> to tensor<7x28xf16, #bordered>
+  return %0 : tensor<7x28xf16, #bordered>
+}

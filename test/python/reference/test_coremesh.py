@@ -49,6 +49,24 @@ def test_what_moves_stays_what_it_is(t):
     np.testing.assert_array_equal(run(MOVES.format(t=t), a)[0], a)
 
 
+HALO = """
+#a = #coremesh.layout<grid(3, 2), [*, y ring]>
+func.func @f(%a: tensor<2x7x{t}, #a>) -> tensor<2x12x{t}, #a> {{
+  %0 = coremesh.halo %a dim 1 from -1 step 3 of 4 fill {fill} : {t} : tensor<2x7x{t}, #a> to tensor<2x12x{t}, #a>
+  return %0 : tensor<2x12x{t}, #a>
+}}
+"""
+
+
+@pytest.mark.parametrize(("t", "fill"), [("f32", "5.0"), ("bf16", "-2.0"), ("i8", "3"), ("f16", "0.0")])
+def test_borders(t, fill):
+    """Parts overlap, one every three elements; outside of the tensor is what is filled in."""
+    a = numbers((2, 7), of_mlir(t))
+    outside = np.full((2, 1), float(fill)).astype(a.dtype)
+    wanted = np.concatenate([outside, a[:, :3], a[:, 2:6], a[:, 5:], outside, outside], axis=1)
+    np.testing.assert_array_equal(run(HALO.format(t=t, fill=fill), a)[0], wanted)
+
+
 REDUCE = """
 #parts = #coremesh.layout<grid(3, 5), [y, x]>
 #root = #coremesh.layout<grid(3, 5), [y], at x = 2>

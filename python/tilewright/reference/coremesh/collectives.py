@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from tilewright.reference import types
 from tilewright.reference.program import Node
 from tilewright.reference.registry import handles
 from tilewright.reference.upstream.contraction import reduce_array
@@ -25,3 +27,26 @@ def reduce(_frame: Any, node: Node, source: np.ndarray) -> np.ndarray:
     """Sums or maxima along a dimension; low precision floats are combined in float32 and rounded once."""
     dim, combine = node.once("how", lambda: (node.op.attributes["dim"].value, node.op.attributes["combine"].value))
     return reduce_array("maximum" if combine else "add", source, [dim]).squeeze(dim)
+
+
+@handles("coremesh.halo")
+def halo(_frame: Any, node: Node, source: np.ndarray) -> np.ndarray:
+    """Parts of the same size along a dimension, one behind the other; what lies outside of the source is filled."""
+    return node.once("parts", lambda: _parts(node))(source)
+
+
+def _parts(node: Node) -> Callable[[np.ndarray], np.ndarray]:
+    attributes = node.op.attributes
+    dim, first, step, size = (attributes[name].value for name in ("dim", "from", "step", "size"))
+    kind = node.result_type()
+    fill = types.constant(attributes["fill"])
+    parts = np.arange(types.shape_of(kind)[dim] // size) * step + first
+
+    def gather(source: np.ndarray) -> np.ndarray:
+        places = (parts[:, None] + np.arange(size)).ravel()
+        inside = (places >= 0) & (places < source.shape[dim])
+        found = np.take(source, np.where(inside, places, 0), axis=dim)
+        along = tuple(slice(None) if at == dim else None for at in range(source.ndim))
+        return np.where(inside[along], found, fill).astype(source.dtype)
+
+    return gather

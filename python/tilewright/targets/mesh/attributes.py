@@ -21,6 +21,8 @@ ALGORITHM = "coremesh.algorithm"
 CARRIED = "coremesh.carried"
 #: On an op: why it is interpreted outside of the grid.
 OUTSIDE = "coremesh.outside"
+#: On an op that only makes a border of windows: who reads these makes it.
+BORDER = "coremesh.border"
 #: On `coremesh.distribute`: it comes from outside in each call, since the cores cannot hold it.
 STREAMED = "coremesh.streamed"
 #: On `coremesh.distribute`: it is done once, before all calls.

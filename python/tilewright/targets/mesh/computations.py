@@ -107,14 +107,15 @@ def _unfit(op: ir.Operation, codes: bool) -> str:
         return "it reads a diagonal"
     if len(_known(reads[-1])) != len(reads[-1].results):
         return "it writes a part of its result"
-    return _unfit_body(op)
+    return unfit_body(op)
 
 
 def _known(map_: ir.AffineMap) -> list[int]:
     return [loop for loop in dims(map_) if loop is not None]
 
 
-def _unfit_body(op: ir.Operation) -> str:
+def unfit_body(op: ir.Operation) -> str:
+    """Why cores do not run the body of a generic; empty where they do."""
     inside = {inner.operation for inner in body(op).operations}
     for inner in body(op).operations:
         if inner.operation.name.partition(".")[0] not in _BODIES or any(inner.operation.regions):
@@ -164,7 +165,7 @@ def _starts_with(op: ir.Operation, number: float) -> bool:
 
 
 def _product(op: ir.Operation) -> Product | None:
-    factors = _factors(op)
+    factors = factors_of(op)
     if factors is None:
         return None
     reads = maps(op)
@@ -192,7 +193,7 @@ def _sided(free: list[list[int]], out: list[int], batch: tuple[int, ...], summed
     return Product(left, 1 - left, batch, rows, free[1 - left][0], summed)
 
 
-def _factors(op: ir.Operation) -> tuple[int, int] | None:
+def factors_of(op: ir.Operation) -> tuple[int, int] | None:
     """Whether a body adds the product of its two inputs, widened, to its result."""
     if len(op.operands) != 3 or not any(kinds(op)):
         return None

@@ -12,11 +12,14 @@ from tilewright.ir.generics import maps, walk
 from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import located
-from tilewright.targets.mesh.attributes import ALGORITHM, CARRIED, LOOPS, OUTSIDE, SIDE, machine_of
+from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, machine_of
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
 from tilewright.targets.mesh.control.windows import forget_unread, window
 from tilewright.targets.mesh.elementwise import elementwise
+from tilewright.targets.mesh.images.on_grid import as_product, in_place
+from tilewright.targets.mesh.images.plan import roles_of
+from tilewright.targets.mesh.images.windows import windows
 from tilewright.targets.mesh.moves import Moves
 from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, part
@@ -25,6 +28,9 @@ from tilewright.targets.mesh.products import product
 from tilewright.targets.mesh.reductions import reduction
 from tilewright.targets.mesh.weights.condensed import condensed_product
 from tilewright.targets.mesh.weights.sparse import weight_of
+
+#: How windows are read, as algorithms.
+WAYS = ("windows", "im2col")
 
 
 def _distribute(function: ir.Operation) -> None:
@@ -45,6 +51,9 @@ def _visit(block: ir.Block, placement: Placement, old: list[ir.Operation]) -> No
     for view in list(block.operations):
         op = view.operation
         if op.name in ("scf.yield", "scf.condition"):
+            continue
+        if BORDER in op.attributes:
+            old.append(op)
             continue
         with ir.InsertionPoint(op), op.location:
             try:
@@ -109,6 +118,8 @@ def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
     if LOOPS not in op.attributes:
         return None
     loops = [ir.StringAttr(axis).value for axis in ir.ArrayAttr(op.attributes[LOOPS])]
+    if _algorithm(op) in WAYS:
+        return _windowed(op, loops, placement)
     found = computation(op)
     if isinstance(found, str) or len(loops) != maps(op)[0].n_dims:
         why = found if isinstance(found, str) else f"it has {maps(op)[0].n_dims} loops"
@@ -120,8 +131,23 @@ def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
     return elementwise(op, loops, placement)
 
 
+def _algorithm(op: ir.Operation) -> str:
+    return ir.StringAttr(op.attributes[ALGORITHM]).value if ALGORITHM in op.attributes else ""
+
+
+def _windowed(op: ir.Operation, loops: list[str], placement: Placement) -> ir.Value:
+    found, how = windows(op), _algorithm(op)
+    if not isinstance(found, str) and len(loops) == len(found.sizes):
+        if how == "windows":
+            return in_place(op, found, loops, placement)
+        if roles_of(op, found) is not None:
+            return as_product(op, found, loops, placement)
+    why = found if isinstance(found, str) else f"it has {len(found.sizes)} loops, and channels or not"
+    raise UserError(f"{ALGORITHM} is '{how}' on an op that it does not fit: {why}; take it away")
+
+
 def _multiplied(op: ir.Operation, found: Product, loops: list[str], placement: Placement) -> ir.Value:
-    algorithm = ir.StringAttr(op.attributes[ALGORITHM]).value
+    algorithm = _algorithm(op)
     if algorithm != "condensed":
         return product(op, found, algorithm, loops, placement)
     weight = weight_of(op, found, placement.fixed)

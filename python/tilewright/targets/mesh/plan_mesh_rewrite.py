@@ -28,7 +28,15 @@ from tilewright.targets.mesh.attributes import (
     number,
     texts,
 )
-from tilewright.targets.mesh.computations import Elementwise, Product, Reduction, computation, dims, loop_sizes
+from tilewright.targets.mesh.computations import (
+    Computation,
+    Elementwise,
+    Product,
+    Reduction,
+    computation,
+    dims,
+    loop_sizes,
+)
 from tilewright.targets.mesh.control.loops import (
     Carried,
     carried,
@@ -42,6 +50,7 @@ from tilewright.targets.mesh.control.loops import (
 )
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
+from tilewright.targets.mesh.images.planner import Images, mark_borders
 from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped_axes
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, sliced_axes
 from tilewright.targets.mesh.weights.condensed_choice import condensed_cycles, move_cycles, reason_against
@@ -66,6 +75,7 @@ class _Planner:
         self.side = side or max(1, min(mesh.height, mesh.width, longest))
         self.axes: dict[ir.Value, Axes] = {}
         self.fixed, self.depth = Fixed(), 0
+        self.images = Images(function, self.side, self.machine, self.fixed, self._beside)
         operations = in_order(function.regions[0].blocks[0])
         self.last = len(operations)
         self.order = {value: at for at, one in enumerate(operations) for value in one.results}
@@ -154,6 +164,8 @@ class _Planner:
         if self.fixed.of(op):
             op.attributes[OUTSIDE] = ir.StringAttr.get("it follows from weights alone")
             return
+        if not why and self._windows(op, found):
+            return
         if isinstance(found, str):
             op.attributes[OUTSIDE] = ir.StringAttr.get(found)
             remark(op, f"interpreted outside of the grid: {found}")
@@ -161,6 +173,28 @@ class _Planner:
         loops = self._product(op, found) if isinstance(found, Product) else self._spread(op, found)
         op.attributes[LOOPS] = texts(loops)
         self.axes[op.results[0]] = tuple("" if loop is None else loops[loop] for loop in dims(maps(op)[-1]))
+
+    def _windows(self, op: ir.Operation, other: Computation | str) -> bool:
+        """Plan what reads windows, unless it is faster as another computation; whether it was."""
+        found = self.images.reads(op)
+        if isinstance(found, str):
+            return False
+        choice = self.images.choose(op, found, self.axes)
+        if isinstance(choice, str):
+            remark(op, choice)
+            return False
+        if isinstance(other, Product):
+            row_split = self._axis_of_summed(op, other) is None
+            made = self._choose(op, other, row_split)
+            count = prod(found.sizes[loop] for loop in other.batch)
+            if made.cycles[made.algorithm] * count <= choice.cycles or self._weight(op, other, made) is not None:
+                return False
+        remark(op, f"{choice} simulated")
+        op.attributes[ALGORITHM] = ir.StringAttr.get(choice.way)
+        op.attributes[LOOPS] = texts(list(choice.loops))
+        self.axes[op.results[0]] = tuple(choice.loops[loop] for loop in found.out)
+        mark_borders(found)
+        return True
 
     def _spread(self, op: ir.Operation, found: Elementwise | Reduction) -> list[str]:
         """Axes along loops: as most of what is read lies, else along the last ones."""
@@ -171,6 +205,10 @@ class _Planner:
                 pairs = zip(dims(map_), self.axes[value], strict=True)
                 known = {loop: axis.partition(" ")[0] for loop, axis in pairs if loop is not None}
                 best = known if len(known) > len(best) else best
+        wanted = None if best else self.images.wanted(op.results[0])
+        if wanted is not None:
+            pairs = zip(dims(maps(op)[-1]), wanted, strict=True)
+            best = {loop: axis for loop, axis in pairs if loop is not None}
         loops = [best.get(loop, "") for loop in range(len(sizes))]
         open_ = [loop for loop, size in enumerate(sizes) if loop not in best and size > 1]
         free = [axis for axis in ("x", "y") if axis not in loops]

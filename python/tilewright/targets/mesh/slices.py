@@ -59,7 +59,7 @@ def cut_whole(value: ir.Value, dim: int, span: tuple[int, int], side: int) -> ir
 def inserted(part: ir.Value, whole: ir.Value, at: Mapping[int, int]) -> ir.Value:
     """A tensor with a part of it replaced, which begins at these indices, by dimension."""
     kind = ir.RankedTensorType(part.type)
-    attributes = _places([at.get(dim, 0) for dim in range(kind.rank)], list(kind.shape), [1, 1, 0, 0, 0])
+    attributes = places([at.get(dim, 0) for dim in range(kind.rank)], list(kind.shape), [1, 1, 0, 0, 0])
     return create("tensor.insert_slice", [part, whole], whole.type, attributes)
 
 
@@ -90,15 +90,18 @@ def _slice(value: ir.Value, result: Sequence[int], spans: Mapping[int, tuple[int
     offsets = [spans[dim][0] if dim in spans else 0 for dim in range(kind.rank)]
     sizes = [spans[dim][1] if dim in spans else size for dim, size in enumerate(kind.shape)]
     made = ir.RankedTensorType.get(list(result), kind.element_type)
-    return create("tensor.extract_slice", [value], made, _places(offsets, sizes, [1, 0, 0, 0]))
+    return create("tensor.extract_slice", [value], made, places(offsets, sizes, [1, 0, 0, 0]))
 
 
-def _places(offsets: Sequence[int], sizes: Sequence[int], segments: Sequence[int]) -> dict[str, ir.Attribute]:
+def places(
+    offsets: Sequence[int], sizes: Sequence[int], segments: Sequence[int], steps: Sequence[int] | None = None
+) -> dict[str, ir.Attribute]:
+    """Attributes of an op on slices; steps of 1 where none are given."""
     numbers = ir.DenseI64ArrayAttr.get
     return {
         "static_offsets": numbers(list(offsets)),
         "static_sizes": numbers(list(sizes)),
-        "static_strides": numbers([1] * len(offsets)),
+        "static_strides": numbers(steps or [1] * len(offsets)),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get(list(segments)),
     }
 

@@ -36,6 +36,19 @@ def batched(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("MatMul", x, y), [2, 24, 24]
 
 
+def convolved(channels: int, made: int) -> Make:
+    def make(g: GraphBuilder) -> tuple[str, list[int]]:
+        x = g.input("x", np.float32, [1, channels, 9, 7])
+        return g.op("Conv", x, g.weight(drawn(made, channels, 3, 3)), pads=[1, 1, 1, 1]), [1, made, 9, 7]
+
+    return make
+
+
+def pooled(g: GraphBuilder) -> tuple[str, list[int]]:
+    x = g.input("x", np.float32, [1, 3, 9, 8])
+    return g.op("MaxPool", x, kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 0]), [1, 3, 5, 4]
+
+
 def elementwise(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("Mul", g.input("x", np.float32, [7, 5]), g.input("b", np.float32, [5])), [7, 5]
 
@@ -99,6 +112,11 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     "batched product": ((batched, {"gemm", "local"}, set()),),
     "product with a pruned weight": ((pruned, {"allreduce", "local"}, set()),),
     "product with a weight of codes": ((coded, {"allreduce", "local"}, set()),),
+    "convolution, pooling": (
+        (convolved(3, 5), {"halo", "local"}, set()),
+        (convolved(40, 48), {"halo", "gemm", "local"}, {"linalg.generic", "tensor.collapse_shape"}),  # filters, once
+        (pooled, {"halo", "local"}, set()),
+    ),
     "elementwise, broadcasts": ((elementwise, {"local"}, set()),),
     "sum, maximum": (
         (reduced("ReduceMean"), {"allreduce", "local"}, set()),
@@ -112,7 +130,7 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
         (sliced, {"local"}, set()),
     ),
     "loop, branch": ((repeated, {"gemv", "gemm_t", "relayout", "local"}, {"linalg.generic"}),),
-    "gathers, windows, integers": ((gathered, {"local"}, {"linalg.generic", "tensor.extract"}),),
+    "gathers, integers": ((gathered, {"local"}, {"linalg.generic", "tensor.extract"}),),
 }
 CASES = [(row, number) for row, cases in ROWS.items() for number in range(len(cases))]
 

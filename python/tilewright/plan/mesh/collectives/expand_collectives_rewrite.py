@@ -14,7 +14,7 @@ from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.plan.mesh.collectives.bodies import body
 from tilewright.plan.mesh.collectives.laid_caches import append_row
-from tilewright.plan.mesh.collectives.laid_collectives import move, multicast, reduce_dimension, shift
+from tilewright.plan.mesh.collectives.laid_collectives import move, multicast, reduce_dimension, shift, widen
 from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, laid
 from tilewright.plan.mesh.kv_cache import Policy
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
@@ -148,6 +148,11 @@ def _shift(op: ir.Operation) -> Program:
     return shift(laid(op.operands[0]), laid(op.results[0]), _axis(op), by)
 
 
+def _halo(op: ir.Operation) -> Program:
+    dim, *places = (ir.IntegerAttr(op.attributes[name]).value for name in ("dim", "from", "step", "size"))
+    return widen(laid(op.operands[0]), dim, *places, op.attributes["fill"].value)
+
+
 def _relayout(op: ir.Operation) -> Program:
     return move(laid(op.operands[0]), laid(op.results[0]))
 
@@ -189,6 +194,7 @@ EXPANSIONS: dict[str, Expansion] = {
     "coremesh.allreduce": _reduce,
     "coremesh.multicast": _multicast,
     "coremesh.shift": _shift,
+    "coremesh.halo": _halo,
     "coremesh.kv_append": _kv_append,
     "coremesh.relayout": _relayout,
     "coremesh.reshape_grid": _reshape_grid,

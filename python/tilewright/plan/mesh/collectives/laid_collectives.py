@@ -9,6 +9,7 @@ from tilewright.core.errors import UnsupportedError
 from tilewright.dialects.coremesh import Split
 from tilewright.plan.mesh.allreduce import allreduce
 from tilewright.plan.mesh.collectives.layouts import Laid, block, deal, put, received
+from tilewright.plan.mesh.halo import Halo, halo
 from tilewright.plan.mesh.kernels import Combine, Fill, Store, identity
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line
@@ -68,6 +69,25 @@ def shift(source: Laid, result: Laid, axis: Axis, by: int) -> Program:
         writer.wait([writer.send(everyone, route, at), writer.recv(everyone, route, moved)], "round")
     put(writer, "y", result, moved, output=True)
     return writer.program()
+
+
+def widen(source: Laid, dim: int, first: int, step: int, size: int, fill: float) -> Program:
+    """Each block with what lies beside it along a dimension; input ``x``, output ``y``.
+
+    Args:
+        first, step, size: position p gets the ``size`` elements from ``p * step + first`` on.
+        fill: what lies outside of the tensor.
+
+    Raises:
+        UnsupportedError: a position has the tensor alone.
+    """
+    if source.at:
+        raise UnsupportedError("A halo is exchanged among cores that all have blocks. Multicast the tensor first.")
+    axes = tuple(None if split is None else split.axis for split in source.splits)
+    source.blocks()  # plain ones
+    grid = (source.height, source.width)
+    places = (first, step, size, fill, source.order, source.dtype)
+    return halo(Halo(source.shape, source.tile, *grid, dim, source.axis_of(dim), axes, *places))
 
 
 def move(source: Laid, result: Laid) -> Program:

@@ -187,3 +187,15 @@ def test_caches(rest: tuple[int, ...], deal: str, policy: str):
 
 def test_kinds_are_those_of_the_machine():
     assert {of_mlir(kind) for pair in KINDS for kind in pair} >= {np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)}
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_halos(grid: Grid):
+    """Parts shorter and longer than blocks, next to them and far away; a dimension beside them is split, or whole."""
+    places = [(-1, 2, 4), (3, 1, 2), (-5, 4, 3), (0, 3, 11)]
+    for number, (first, step, size) in enumerate(places):
+        kind, ring = ("f32", "bf16", "i8", "f16")[number], ("", " ring")[number % 2]
+        x = numbers((7, 5), kind)
+        before, after = (tensor((n, 5), kind, grid, f"y{ring}, {'*' if number else 'x'}") for n in (7, grid[0] * size))
+        fill = f"{number} : i8" if kind == "i8" else f"{number}.0 : {kind}"
+        check(function(f"coremesh.halo %0 dim 0 from {first} step {step} of {size} fill {fill}", [before], after), x)

@@ -73,3 +73,4 @@ from tilewright.targets import set_target, verify_target  # noqa: F401
 from tilewright.targets.cpu import emit_cpu, sanitize  # noqa: F401
 from tilewright.targets.cuda import emit_ptx, split_host_device  # noqa: F401
 from tilewright.targets.mesh import distribute, expand_locals, fit_mesh, plan_mesh  # noqa: F401
+from tilewright.targets.mesh.fusing import fuse_programs  # noqa: F401

@@ -39,6 +39,7 @@ PIPELINE = Pipeline(
                 PassSpec("tile-plan-reductions", "how lines of cores reduce, by the model of each algorithm"),
                 PassSpec("tile-expand-collectives", "the algorithm of each collective, core by core"),
                 PassSpec("tile-expand-locals", "computations without communication are programs, too"),
+                PassSpec("tile-fuse-programs", "what is elementwise follows where its operand is made"),
             ],
             summary="expand: programs of single cores, one after the other",
         ),

@@ -23,6 +23,7 @@ from tilewright.plan.cpu.images import (
 )
 from tilewright.plan.cpu.matrix import copy_in_groups, tile_matrix
 from tilewright.plan.cpu.register_tiles import resident_lines, resident_rows, row_limit, row_tile, vectors_of
+from tilewright.plan.cpu.row_loops import row_loops, tile_row_loops
 from tilewright.plan.cpu.skinny_gemm import few_columns, tile_columns
 from tilewright.plan.model.tiles import ENOUGH_TASKS, Machine, Tiling, cut
 
@@ -76,11 +77,11 @@ def contraction_roles(op: LinalgOp) -> Roles:
     return Roles(lane, max(rows, key=lambda d: (min(op.extents[d], _LEAST_ROWS), d), default=None), lane_operand)
 
 
-def _register_tile(op: LinalgOp, roles: Roles, machine: Machine) -> tuple[list[int], int, int]:
+def _register_tile(op: LinalgOp, roles: Roles, machine: Machine, lists: bool = False) -> tuple[list[int], int, int]:
     """Rows x lanes of accumulators, the most rows that registers allow, and vectors in a row."""
     register = [1] * op.rank
     resident = None if roles.row is None else resident_rows(op, roles.row, roles.lane_operand, machine)
-    vectors = vectors_of(op, roles.row, roles.lane, machine, resident)
+    vectors = vectors_of(op, roles.row, roles.lane, machine, resident, lists)
     register[roles.lane] = min(op.extents[roles.lane], vectors * machine.lanes)
     vectors = ceil(register[roles.lane] / machine.lanes)
     limit = (machine.registers - vectors - 2) // vectors
@@ -111,7 +112,12 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
     dot = dot_of(op, roles, machine, weights)
     if dot is not None:
         return tile_matrix(op, roles, dot, machine) if dot.blocks else _tile_dots(op, roles, dot, machine)
-    register, limit, vectors = _register_tile(op, roles, machine)
+    loops = row_loops(op, roles, _lane_access(op, roles), weights, machine)
+    register, limit, vectors = _register_tile(op, roles, machine, loops is not None)
+    if loops is not None:
+        tiling = tile_row_loops(op, loops, register, machine)
+        tiling.unroll = _unroll(op, tiling.order)
+        return tiling
     if roles.row is not None:
         rows = [d for d in _image_rows(op, roles, weights) if d not in op.dynamic]
         if len(rows) > 1 and roles.row in rows:

@@ -75,19 +75,23 @@ def _parallel(op: LinalgOp) -> int:
     return sum(op.extents[d] > 1 for d in op.parallel)
 
 
-def vectors_of(op: LinalgOp, row: int | None, lane: int, machine: Machine, resident: int | None = None) -> int:
+def vectors_of(
+    op: LinalgOp, row: int | None, lane: int, machine: Machine, resident: int | None = None, lists: bool = False
+) -> int:
     """Vectors side by side in the register tile of a matrix product, of whose rows `resident` stay in the L1 cache.
 
     More than two where there are 32 registers: 6 x 4 accumulators take 10 loads for 24 multiply-adds, 12 x 2 take 14.
     Which of them leaves the least work over at the ends of rows and columns depends on the sizes; columns are shared
     evenly where the rows of one tile leave nothing else to share. A gain that cannot be measured is none.
+
+    `lists`: the loops are those of one large product (`row_loops`), not of an image.
     """
     if row is None:
         return 4
     most = _TALL if resident is None else min(_TALL, resident)
     if machine.registers < 32 or op.welded:
         return 2
-    if most == _TALL and (not all(a.pure for a in op.inputs) or _parallel(op) > 3):
+    if most == _TALL and not lists and (not all(a.pure for a in op.inputs) or _parallel(op) > 3):
         return 2
     if row in op.dynamic and op.is_step:
         return 4  # the rows of a recurrent step are a batch, often one: its sums keep the pipes busy in wide tiles

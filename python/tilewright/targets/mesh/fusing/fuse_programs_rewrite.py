@@ -186,7 +186,8 @@ def _tail(op: ir.Operation, before: ir.Operation | None) -> _Tail | None:
         return None
     if any(op.attributes[name] != before.attributes[name] for name in ("height", "width")):
         return None
-    numbers = [at for at, value in enumerate(op.operands) if maker(value) == before]
+    makers = [maker(value) for value in op.operands]
+    numbers = [at for at, made in enumerate(makers) if made is not None and made == before]
     if len(numbers) != 1 or len(list(uses(before.results[0]))) != 1 or len(_named(op, "compute")) != 1:
         return None
     places = [one for one in _named(op, "place") if _argument(one) == numbers[0]]

@@ -28,7 +28,7 @@ _MARKED = CONTROL | {"tile.launch", "memref.copy"}
 @register
 @dataclass(frozen=True)
 class PlanTeams(Pass):
-    """Divide the blocks of a kernel that will run loops of launches, where chains of these are independent.
+    """Divide the blocks of a kernel that will run loops of launches, where chains are independent.
 
     Loops of unequal lengths, branches, and chains of launches in the body of a loop may need nothing of each other.
     All blocks would run them in turn, and meet behind each launch. As teams (`tile.team`: the first block, how many),

@@ -11,6 +11,7 @@ lie in memory between blocks.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +19,11 @@ import numpy as np
 from tilewright.dialects.sparse_tile.patterns import NM
 
 GROUP = 256
-"""Rows among which partners are looked for. Of random 2:4, partners in 32 terms have 0.72 of their elements in common
-with 64 rows to choose from, 0.75 with 256, 0.80 with 1024; the time that it takes grows with the number."""
+"""Rows among which partners are looked for. Of random 2:4, partners in 32 terms have 0.71 of their elements in common
+with 64 rows to choose from, 0.76 with 256, 0.81 with 1024; the time that it takes grows with the number."""
 
-_COUNTS = 1 << 22
-"""Counts of common positions that are held at once."""
+_COUNTS = 1 << 19
+"""Counts of common positions that are held at once, so that they lie in the second cache."""
 
 
 @dataclass(frozen=True)
@@ -43,58 +44,63 @@ class Pairs:
 
 
 def positions_of(source: np.ndarray, pattern: NM, block: int) -> np.ndarray:
-    """Positions in their block that rows keep: [blocks, rows, kept elements of a block].
+    """Positions in their block that rows keep, ascending: [blocks, rows, kept elements of a block] i16.
 
     Args:
         source: the sparse matrix [rows, depth], windows along the depth.
         pattern: its pattern, of single elements.
-        block: a multiple of the window.
+        block: a multiple of the window, at most 2^15.
     """
     along = NM(pattern.n, pattern.m, 1)
-    in_window = along.pack(source)[1].astype(np.int64)
+    in_window = along.pack(source != 0)[1].astype(np.int16)
     rows, windows = source.shape[0], block // pattern.m
     blocks = -(-source.shape[1] // block)
     missing = blocks * windows - in_window.shape[1] // pattern.n
-    behind = np.tile(np.arange(pattern.n), (rows, missing))
+    behind = np.tile(np.arange(pattern.n, dtype=np.int16), (rows, missing))
     found = np.concatenate([in_window, behind], 1).reshape(rows, blocks, windows, pattern.n)
-    found += np.arange(windows)[:, None] * pattern.m
-    return found.reshape(rows, blocks, -1).transpose(1, 0, 2)
+    found += np.arange(0, block, pattern.m, dtype=np.int16)[:, None]
+    return np.ascontiguousarray(found.reshape(rows, blocks, -1).transpose(1, 0, 2))
 
 
 def paired(kept: np.ndarray, block: int, chunk: int) -> Pairs:
     """Pair rows; partners are in the same chunk of rows.
 
     Args:
-        kept: positions [blocks, rows, count], as :func:`positions_of` has them.
+        kept: positions [blocks, rows, count], ascending, as :func:`positions_of` has them.
         block: a bound of positions.
         chunk: rows of a task; even, unless it is all of them.
     """
     blocks, rows, count = kept.shape
     if rows % 2:
         kept = np.concatenate([kept, kept[:, -1:]], 1)
-    mask = np.zeros((blocks, kept.shape[1], block), bool)
-    np.put_along_axis(mask, kept, True, 2)
-    cuts = _groups(mask.shape[1], chunk + chunk % 2)
-    order = np.concatenate([_partners(mask[:, start:stop]) + start for start, stop in cuts], 1)
-    order.sort(2)  # who is not there stands second: positions in common are read of the first
-    lists = np.take_along_axis(kept[:, :, None], order.reshape(blocks, -1, 1, 1), 1).reshape(*order.shape, count)
-    shared, places = _common(lists, block)
+    mask = np.zeros((blocks * kept.shape[1], block), bool)
+    np.put_along_axis(mask, kept.reshape(-1, count).astype(np.int64), True, 1)
+    in_blocks = mask.reshape(blocks, -1, block)
+    cuts = _groups(in_blocks.shape[1], chunk + chunk % 2)
+    order = np.concatenate([_partners(in_blocks[:, start:stop]) + start for start, stop in cuts], 1)
+    own = mask[order + np.arange(0, len(mask), in_blocks.shape[1])[:, None, None]]
+    common = own[:, :, 0] & own[:, :, 1]
+    shared = np.count_nonzero(common, 2)
     by_shared = np.argsort(order[..., 0] // chunk * (count + 1) - shared, 1, kind="stable")
-    order = np.take_along_axis(order, by_shared[:, :, None], 1)
-    places = np.take_along_axis(places, by_shared[:, :, None, None], 1)
-    return Pairs(order.astype(np.int32), places, np.take_along_axis(shared, by_shared, 1).astype(np.int32))
+    order, shared = np.take_along_axis(order, by_shared[:, :, None], 1), np.take_along_axis(shared, by_shared, 1)
+    at = by_shared + np.arange(0, by_shared.size, by_shared.shape[1])[:, None]
+    places = _places(own, common).reshape(-1, count, 2)[at]
+    return Pairs(order.astype(np.int32), places, shared.astype(np.int32))
 
 
-def _common(lists: np.ndarray, block: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each pair has in common, and places with that in front, of lists [blocks, pairs, 2, count]."""
-    one, other = lists[:, :, 0], lists[:, :, 1]
-    places, flags = [], []
-    for own, partner in ((one, other), (other, one)):
-        at = np.zeros((*lists.shape[:2], block), bool)
-        np.put_along_axis(at, partner, True, 2)
-        flags.append(np.take_along_axis(at, own, 2))
-        places.append(np.argsort(~flags[-1], 2, kind="stable"))
-    return flags[0].sum(2), np.stack(places, 3).astype(np.int16)
+def _places(own: np.ndarray, common: np.ndarray) -> np.ndarray:
+    """Places [blocks, pairs, count, 2] in the lists of both rows, those of what they have in common in front.
+
+    Args:
+        own: [blocks, pairs, 2, positions], what rows keep, the same number each.
+        common: [blocks, pairs, positions], what both keep.
+    """
+    flags = np.repeat(common[:, :, None], 2, 2)[own].reshape(*own.shape[:3], -1)
+    numbers = np.tile(np.arange(flags.shape[3], dtype=np.int16), (*own.shape[:3], 1))
+    front = numbers < np.count_nonzero(flags, 3)[..., None]
+    places = np.empty_like(numbers)
+    places[front], places[~front] = numbers[flags], numbers[~flags]
+    return np.ascontiguousarray(places.transpose(0, 1, 3, 2))
 
 
 def _groups(rows: int, chunk: int) -> list[tuple[int, int]]:
@@ -109,22 +115,71 @@ def _groups(rows: int, chunk: int) -> list[tuple[int, int]]:
 
 
 def _partners(mask: np.ndarray) -> np.ndarray:
-    """Pairs [blocks, rows / 2, 2] of rows with masks [blocks, rows, positions] that have much in common."""
+    """Pairs [blocks, rows / 2, 2] of rows with masks [blocks, rows, positions] that have much in common.
+
+    Of a pair the lower row stands first.
+    """
     blocks, rows = mask.shape[:2]
-    step = max(_COUNTS // (rows * rows), 1)
-    return np.concatenate([_matched(mask[at : at + step].astype(np.float32)) for at in range(0, blocks, step)])
+    step, bits = max(_COUNTS // (rows * rows), 1), _bits(mask)
+    mates = np.concatenate([_matched(bits[at : at + step]) for at in range(0, blocks, step)])
+    first = np.nonzero(np.arange(rows) < mates)[1].reshape(blocks, rows // 2)
+    return np.stack([first, np.take_along_axis(mates, first, 1)], 2)
 
 
-def _matched(mask: np.ndarray) -> np.ndarray:
-    """Greedy matching: each row takes who has most in common with it of those that are left."""
-    blocks, rows = mask.shape[:2]
-    common = (mask @ mask.transpose(0, 2, 1)).astype(np.int16)
-    each, free = np.arange(blocks), np.zeros((blocks, rows), np.int32)
-    pairs = np.zeros((blocks, rows // 2, 2), np.int64)
-    for pair in range(rows // 2):
-        one = free.argmax(1)
-        free[each, one] = -rows * mask.shape[2]
-        other = (common[each, one] + free).argmax(1)
-        free[each, other] = -rows * mask.shape[2]
-        pairs[:, pair, 0], pairs[:, pair, 1] = one, other
-    return pairs
+def _bits(mask: np.ndarray) -> np.ndarray:
+    """Masks [blocks, rows, positions] as words of 64 bits [blocks, rows, words]."""
+    packed = np.packbits(mask, 2)
+    return np.pad(packed, ((0, 0), (0, 0), (0, -packed.shape[2] % 8))).view(np.uint64)
+
+
+def count_ones(words: np.ndarray) -> np.ndarray:
+    """How many bits are set of words of 64 (Warren, Hacker's Delight, 5-1); NumPy counts them from 2.0 on."""
+    one, two, four, each = (np.uint64(0xFFFFFFFFFFFFFFFF // part) for part in (3, 5, 17, 255))
+    shifts = [np.uint64(shift) for shift in (1, 2, 4, 56)]
+    words = words - (words >> shifts[0] & one)
+    words = (words & two) + (words >> shifts[1] & two)
+    return (words + (words >> shifts[2]) & four) * each >> shifts[3]
+
+
+_ones_of = getattr(np, "bitwise_count", count_ones)
+
+
+def _common(bits: np.ndarray) -> np.ndarray:
+    """How much each two rows have in common [blocks, rows, rows] f32, of masks [blocks, rows, words].
+
+    By bits: the BLAS shares so small a product out to threads that, beside other work, wait longer than they multiply.
+    """
+    found = np.zeros((*bits.shape[:2], bits.shape[1]), np.float32)
+    for word in range(bits.shape[2]):
+        found += _ones_of(bits[:, :, None, word] & bits[:, None, :, word])
+    return found
+
+
+def _matched(bits: np.ndarray) -> np.ndarray:
+    """The partner [blocks, rows] of each row with a mask [blocks, rows, words]: the greedy matching, by rounds.
+
+    Each row names who of those that are left has most in common with it; rows that name each other are a pair. That
+    finds the pairs that taking the heaviest edge again and again does (Preis, STACS 1999), at least one in each round
+    as edges weigh the same from both ends, and most rows in the first few.
+    """
+    blocks, rows = bits.shape[:2]
+    weights = (_common(bits) + _ties(rows)).reshape(-1, rows)
+    start = np.arange(blocks * rows) // rows * rows  # of the block of a row
+    taken = np.zeros((blocks, rows), np.float32)
+    named, left = weights.argmax(1) + start, np.arange(len(weights))
+    while len(left):
+        mutual = left[named[named[left]] == left]
+        taken.reshape(-1)[mutual] = -np.inf
+        left = left[taken.reshape(-1)[left] == 0]
+        asked = left[taken.reshape(-1)[named[left]] != 0]
+        named[asked] = (weights[asked] + taken[asked // rows]).argmax(1) + start[asked]
+    return (named - start).reshape(blocks, rows)
+
+
+@functools.lru_cache(8)
+def _ties(rows: int) -> np.ndarray:
+    """[rows, rows] below one, symmetric, what decides among those that have as much in common; no row takes itself."""
+    drawn = np.random.default_rng(0).random((rows, rows), np.float32) / 2
+    ties = drawn + drawn.T
+    np.fill_diagonal(ties, -np.inf)
+    return ties

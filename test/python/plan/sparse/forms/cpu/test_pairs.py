@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from listed_products import windows
 
+from counting import calls_of
 from tilewright.dialects.sparse_tile.patterns import NM
-from tilewright.plan.sparse.forms.cpu.pairs import paired, positions_of
+from tilewright.plan.sparse.forms.cpu.pairs import GROUP, count_ones, paired, positions_of
 
 
 @pytest.mark.parametrize(
@@ -49,3 +50,45 @@ def test_partners_are_found() -> None:
     assert paired(kept, 32, 256).shared.mean() > 0.7 * kept.shape[2]
     shuffled = rng.permutation(np.repeat(kept[:, :100], 2, 1), axis=1)
     assert (paired(shuffled, 32, 200).shared == kept.shape[2]).mean() > 0.9
+
+
+def test_rows_that_are_alike() -> None:
+    """Any partner is the best: all of a list is shared. Rows that have nothing in common are paired, too."""
+    alike = np.tile(np.arange(0, 16, 2), (1, 2 * GROUP + 1, 1))
+    assert (paired(alike, 16, 2 * GROUP + 1).shared == 8).all()
+    apart = np.arange(70)[None, :, None]
+    pairs = paired(apart, 70, 70)
+    assert (pairs.shared == 0).all()
+    assert sorted(pairs.order.reshape(-1)) == list(range(70))
+
+
+def test_same_weights_same_pairs() -> None:
+    """Ties are decided as at every other time: a kernel that is compiled again is the same."""
+    kept = positions_of(windows(300, 64, 2, 4, np.random.default_rng(1)), NM(2, 4, 1), 32)
+    one, other = paired(kept, 32, 300), paired(kept.copy(), 32, 300)
+    np.testing.assert_array_equal(one.order, other.order)
+    np.testing.assert_array_equal(one.places, other.places)
+
+
+def test_pairs_beyond_a_word_of_bits() -> None:
+    """Positions behind the first 64 count as those before."""
+    kept = np.array([[[0, 130, 131], [0, 70, 71], [1, 70, 71], [1, 130, 131]]])
+    (order,) = paired(kept, 132, 4).order
+    assert sorted(map(tuple, order.tolist())) == [(0, 3), (1, 2)]
+
+
+def test_bits_are_counted() -> None:
+    words = np.random.default_rng(0).integers(0, 1 << 64, 99, np.uint64, endpoint=False)
+    words[:3] = [0, (1 << 64) - 1, 1 << 63]
+    assert count_ones(words).tolist() == [int(word).bit_count() for word in words]
+
+
+def test_steps_grow_with_rows_not_faster() -> None:
+    """Partners are found by arrays, for all blocks and rows at once."""
+
+    def calls(rows: int, depth: int) -> int:
+        kept = positions_of(windows(rows, depth, 2, 4, np.random.default_rng(2)), NM(2, 4, 1), 64)
+        return calls_of(lambda: paired(kept, 64, rows))
+
+    assert calls(GROUP, 512) < 3 * calls(GROUP // 8, 512)
+    assert calls(GROUP, 8 * 512) < 12 * calls(GROUP, 512)

@@ -194,7 +194,7 @@ def paired_lists(product: Product, element: ir.Type, width: int, pairs: Pairs) -
 
     return [
         _flat(table([blocks, half, count, 2], element, value)),
-        _flat(table([blocks, half, 2 * count - int(pairs.shared.min())], i16, position)),
+        _flat(table([blocks, half, 2 * count - pairs.least], i16, position)),
         _flat(table([blocks, half, 2], i32, row_of)),
         _flat(table([blocks, half], i32, shared_of)),
     ]

@@ -241,7 +241,7 @@ def plan_pairs(product: Product, plan: RowsKernel, device: Device) -> tuple[Rows
     if loads_of_pairs(sums, float(pairs.shared.mean()) / count) > alone:
         return None
     panel = max(device.level("l2").bytes // 3 // (block * width * size), 1)
-    made = dict(width=width, block=block, panel=panel, chunk=chunk, count=count, shared=int(pairs.shared.min()))
+    made = dict(width=width, block=block, panel=panel, chunk=chunk, count=count, shared=pairs.least)
     return replace(plan, **made), pairs
 
 

@@ -92,3 +92,14 @@ def test_steps_grow_with_rows_not_faster() -> None:
 
     assert calls(GROUP, 512) < 3 * calls(GROUP // 8, 512)
     assert calls(GROUP, 8 * 512) < 12 * calls(GROUP, 512)
+
+
+def test_layers_of_one_shape_share_a_kernel() -> None:
+    """What the text of a kernel follows from is the same for other weights of the pattern."""
+    found = set()
+    for seed in range(6):
+        kept = positions_of(windows(256, 256, 2, 4, np.random.default_rng(seed)), NM(2, 4, 1), 64)
+        pairs = paired(kept, 64, 256)
+        assert pairs.least <= pairs.shared.min()
+        found.add(pairs.least)
+    assert found == {8}

@@ -21,6 +21,7 @@ from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
 from tilewright.plan.cost.choose import rank
 from tilewright.plan.cost.cost import Schedule
 from tilewright.plan.cost.expression import matmul
+from tilewright.plan.cost.sparse_pairs import saved_loads
 
 CHOSEN = 4
 """Elements of an N:M window, at most, that positions of two bits choose from in registers; of more, `gemv` gathers."""
@@ -198,9 +199,20 @@ def _rows_in_lanes(sizes: Sizes, region: Region, elements: int, device: Device) 
     if isinstance(region.pattern, Mask):
         best = _of_any_length(sizes, density, vectors, device)
     else:
-        best = min(_in_lists(sizes, density, sums, vectors, device) for sums in (8, 6, 4))
+        best = min(_windows(sizes, region.pattern, density, sums, device) for sums in (8, 6, 4))
     turned = 0 if region.left else sizes.m * (sizes.k + sizes.n)  # in registers, on the way to the L1 cache and back
     return elements * vectors * best + turned * device.rate("sparse.turned")
+
+
+def _windows(sizes: Sizes, pattern: Pattern, density: float, sums: int, device: Device) -> float:
+    """The same for N:M, less what rows in pairs save."""
+    vectors, lanes = ceil(sizes.m / device.lanes(32)), device.lanes(32)
+    alone = _in_lists(sizes, density, sums, vectors, device)
+    assert isinstance(pattern, NM)
+    width = min(sums, vectors)
+    together = min(width, device.units.registers // 4)
+    most = int(device.level("l1").bytes * device.rate("sparse.near") / 4) // (together * lanes)
+    return alone - device.rate("sparse.pairs") * saved_loads(pattern, sizes.n, sizes.k, width, together, most)
 
 
 def _in_lists(sizes: Sizes, density: float, sums: int, vectors: int, device: Device, end: float = 0.0) -> float:

@@ -17,10 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.dialects.sparse_tile.patterns import NM
-
-GROUP = 256
-"""Rows among which partners are looked for. Of random 2:4, partners in 32 terms have 0.71 of their elements in common
-with 64 rows to choose from, 0.76 with 256, 0.81 with 1024; the time that it takes grows with the number."""
+from tilewright.plan.cost.sparse_pairs import PARTNERS
 
 _COUNTS = 1 << 19
 """Counts of common positions that are held at once, so that they lie in the second cache."""
@@ -118,7 +115,7 @@ def _groups(rows: int, chunk: int) -> list[tuple[int, int]]:
     found = []
     for start in range(0, rows, chunk):
         stop = min(start + chunk, rows)
-        number = max((stop - start) // GROUP, 1)
+        number = max((stop - start) // PARTNERS, 1)
         cuts = [start + 2 * ((stop - start) // 2 * part // number) for part in range(number)] + [stop]
         found += list(zip(cuts[:-1], cuts[1:], strict=True))
     return found

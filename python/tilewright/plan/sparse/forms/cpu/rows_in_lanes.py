@@ -15,6 +15,7 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.ir.generics import create, maker
 from tilewright.mlir import ir
+from tilewright.plan.cost.sparse_pairs import MOST_LOADS, are_tried, loads_alone, loads_of_pairs
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.cpu.lanes import (
     is_as_packed,
@@ -50,12 +51,6 @@ _NEAR_OF_PAIRS = 2 / 3
 
 _LIST = 4
 """Terms of a block that what a list costs besides is as long as."""
-
-_EXPECTED = 1.2
-"""What the best partners of random rows have in common, in parts of what any two rows have."""
-
-_MOST_LOADS = 0.97
-"""Part of the loads that pairs may need to be taken."""
 
 SIZES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8}
 
@@ -232,36 +227,17 @@ def plan_pairs(product: Product, plan: RowsKernel, device: Device) -> tuple[Rows
     width = sums * plan.lanes
     most = min(int(device.level("l1").bytes * _NEAR_OF_PAIRS) // (width * size), (1 << 16) // width)
     block = _even_block(most, pattern.m, product.k)
-    alone = _MOST_LOADS * loads_alone(plan.width // plan.lanes)
-    if block > most or block >= product.k or loads_of_pairs(sums, _EXPECTED * pattern.n / pattern.m) > alone:
+    alone = plan.width // plan.lanes
+    if block > most or block >= product.k or not are_tried(pattern, alone, sums):
         return None
     chunk = _chunk(plan.rows, width * size, _over(max(plan.columns, 1), width), plan.lanes, device)
     pairs = paired(positions_of(source if product.left else source.T, pattern, block), block, chunk)
     count = block // pattern.m * pattern.n
-    if loads_of_pairs(sums, float(pairs.shared.mean()) / count) > alone:
+    if loads_of_pairs(sums, float(pairs.shared.mean()) / count) > MOST_LOADS * loads_alone(alone):
         return None
     panel = max(device.level("l2").bytes // 3 // (block * width * size), 1)
     made = dict(width=width, block=block, panel=panel, chunk=chunk, count=count, shared=pairs.least)
     return replace(plan, **made), pairs
-
-
-def loads_alone(sums: int) -> float:
-    """Loads for a multiply-add where each row has its own: a row of x, its value, a quarter of a word of positions.
-
-    Args:
-        sums: vectors of columns of a task.
-    """
-    return 1 + 1.25 / sums
-
-
-def loads_of_pairs(sums: int, shared: float) -> float:
-    """The same for two rows at once.
-
-    Args:
-        sums: vectors of columns of a task.
-        shared: the part of a list that both rows have in common.
-    """
-    return (1 - shared / 2) * (1 + 1 / sums) + 1 / sums
 
 
 def _even_block(most: int, window: int, depth: int) -> int:

@@ -11,7 +11,8 @@ from listed_products import windows
 
 from counting import calls_of
 from tilewright.dialects.sparse_tile.patterns import NM
-from tilewright.plan.sparse.forms.cpu.pairs import GROUP, count_ones, paired, positions_of
+from tilewright.plan.cost.sparse_pairs import PARTNERS
+from tilewright.plan.sparse.forms.cpu.pairs import count_ones, paired, positions_of
 
 
 @pytest.mark.parametrize(
@@ -54,8 +55,8 @@ def test_partners_are_found() -> None:
 
 def test_rows_that_are_alike() -> None:
     """Any partner is the best: all of a list is shared. Rows that have nothing in common are paired, too."""
-    alike = np.tile(np.arange(0, 16, 2), (1, 2 * GROUP + 1, 1))
-    assert (paired(alike, 16, 2 * GROUP + 1).shared == 8).all()
+    alike = np.tile(np.arange(0, 16, 2), (1, 2 * PARTNERS + 1, 1))
+    assert (paired(alike, 16, 2 * PARTNERS + 1).shared == 8).all()
     apart = np.arange(70)[None, :, None]
     pairs = paired(apart, 70, 70)
     assert (pairs.shared == 0).all()
@@ -90,8 +91,8 @@ def test_steps_grow_with_rows_not_faster() -> None:
         kept = positions_of(windows(rows, depth, 2, 4, np.random.default_rng(2)), NM(2, 4, 1), 64)
         return calls_of(lambda: paired(kept, 64, rows))
 
-    assert calls(GROUP, 512) < 3 * calls(GROUP // 8, 512)
-    assert calls(GROUP, 8 * 512) < 12 * calls(GROUP, 512)
+    assert calls(PARTNERS, 512) < 3 * calls(PARTNERS // 8, 512)
+    assert calls(PARTNERS, 8 * 512) < 12 * calls(PARTNERS, 512)
 
 
 def test_layers_of_one_shape_share_a_kernel() -> None:

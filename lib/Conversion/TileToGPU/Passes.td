@@ -338,8 +338,8 @@ def PassOffsets : Pass<"tile-pass-offsets", "::mlir::gpu::GPUModuleOp"> {
       ...
       llvm.store %v, %q : f32, !llvm.ptr<1>
     ...
-    %o = llvm.mlir.constant(4096 : i64) : i64
-    llvm.call @task(%arena, %o) : (!llvm.ptr<1>, i64) -> ()
+    %n = llvm.mlir.constant(4096 : i64) : i64
+    llvm.call @task(%arena, %n) : (!llvm.ptr<1>, i64) -> ()
     ```
   }];
 }

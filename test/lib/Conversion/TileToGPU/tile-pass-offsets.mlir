@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --pass-pipeline="builtin.module(gpu.module(tile-pass-offsets))" | FileCheck-22 %s
+// RUN: tile-opt %s --tile-pass-offsets | FileCheck-22 %s
 
 !buffer = !llvm.struct<(ptr<1>, ptr<1>, i64)>
 

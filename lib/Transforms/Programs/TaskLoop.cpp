@@ -134,7 +134,6 @@ void TaskLoop::addRoots(Value memref, Operand &operand) {
 }
 
 void TaskLoop::addOperands(tile::LaunchOp launch) {
-  tile::KernelOp kernel = getKernel(launch);
   for (auto [number, value] : llvm::enumerate(launch.getKernelOperands())) {
     if (value.getType().isIntOrIndexOrFloat())
       continue;

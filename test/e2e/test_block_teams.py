@@ -125,7 +125,9 @@ def test_unequal_loops(kinds: tuple[str, ...], steps: tuple[int, ...], arch: str
     own = [MEETINGS[kind] * length for kind, length in zip(kinds, steps, strict=True)]
     sums = [sum(map(operator.mul, numbers, order)) for order in itertools.permutations(own)]  # teams in any order
     whole = [divmod(arrivals(trace) - each, launch.grid[0]) for each in sums]
-    assert any(rest == 0 and 0 < count < 4 for count, rest in whole)
+    found = [count for count, rest in whole if rest == 0 and 0 < count < 4]
+    (counts,) = [phase["counts"] for phase in model.report_data()["phases"] if phase["name"] == "lower"]
+    assert counts["meetings"] - max(own) in found  # teams meet beside each other
 
 
 @pytest.mark.usefixtures("apart")

@@ -21,9 +21,9 @@ ATTRIBUTE = "meetings"
 @register
 @dataclass(frozen=True)
 class CountMeetings(Pass):
-    """Write how often all blocks of a kernel meet in one launch, as `meetings`.
+    """Write how often blocks of a kernel meet behind each other in one launch, as `meetings`.
 
-    It stands behind `tile-inline-launches`, where meetings are there and loops still have bounds. A loop whose trips
+    Teams meet beside each other: between two meetings of all blocks, those of the team with the most count. It stands behind `tile-inline-launches`, where meetings are there and loops still have bounds. A loop whose trips
     only a run knows counts as one iteration. Nothing follows from the number: the report shows it, beside the launches
     that the meetings stand for.
 
@@ -56,7 +56,7 @@ class CountMeetings(Pass):
         """Look at kernels whose blocks wait for each other."""
         for device in _in(op, "gpu.module"):
             for function in _in(device, "gpu.func"):
-                count = _meetings(function, 1) if decisions.WAITS.on(function) else 0
+                count = _count(function).longest() if decisions.WAITS.on(function) else 0
                 if count:
                     function.attributes[ATTRIBUTE] = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), count)
 
@@ -66,15 +66,47 @@ def _in(op: ir.Operation, name: str) -> list[ir.Operation]:
     return [view.operation for view in op.regions[0].blocks[0].operations if view.operation.name == name]
 
 
-def _meetings(op: ir.Operation, times: int) -> int:
-    found = 0
+class _Critical:
+    """Meetings behind each other, of all blocks (`whole`) and of each team since; teams by the address they count at.
+
+    A team's blocks come to its own meetings while others come to theirs; all blocks meet behind the team with the most.
+    """
+
+    def __init__(self) -> None:
+        self.whole = 0
+        self.teams: dict[ir.Value, int] = {}
+
+    def longest(self) -> int:
+        return self.whole + max(self.teams.values(), default=0)
+
+    def add(self, inner: _Critical, times: int) -> None:
+        """Go through what has been counted, that many times."""
+        if inner.whole:
+            self.whole, self.teams = self.longest() + times * inner.longest(), {}
+            return
+        for team, count in inner.teams.items():
+            self.teams[team] = self.teams.get(team, 0) + times * count
+
+
+def _count(op: ir.Operation) -> _Critical:
+    found = _Critical()
     for region in op.regions:
         for block in region.blocks:
             for view in block.operations:
                 inner = view.operation
                 if inner.name == "llvm.inline_asm" and _ARRIVAL in str(inner.attributes["asm_string"]):
-                    found += times
+                    found.add(_meeting(inner.operands[0]), 1)
                 elif inner.regions:
                     trips = trip_count(inner) if inner.name == "scf.for" else 1
-                    found += _meetings(inner, times * (1 if trips is None else trips))
+                    found.add(_count(inner), 1 if trips is None else trips)
     return found
+
+
+def _meeting(counter: ir.Value) -> _Critical:
+    """One, of all blocks, or of a team: the counters of these lie behind that of all."""
+    one, owner = _Critical(), counter.owner
+    if not isinstance(owner, ir.Block) and owner.name == "llvm.getelementptr":
+        one.teams[counter] = 1
+    else:
+        one.whole = 1
+    return one

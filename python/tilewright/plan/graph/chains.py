@@ -15,7 +15,8 @@ from tilewright.plan.graph.device_loops import CONTROL
 from tilewright.plan.graph.side_by_side import VIEWS
 
 _WORK = frozenset(("tile.launch", "memref.copy"))
-_NUMBERS = frozenset(("memref.load", "memref.store"))
+#: Reads and writes of single numbers.
+NUMBERS = frozenset(("memref.load", "memref.store"))
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Chain:
 def touched_by(op: ir.Operation) -> Touched:
     """What an operation touches, with all in it."""
     found = Touched()
-    for inner in work_in(op, _WORK | _NUMBERS):
+    for inner in work_in(op, _WORK | NUMBERS):
         for value, is_written in _operands(inner):
             if isinstance(value.type, ir.MemRefType):
                 (found.written if is_written else found.read).update(_buffers(value, set()))
@@ -112,7 +113,7 @@ def find_chains(ops: Sequence[ir.Operation]) -> tuple[list[Chain], int]:
     for count, op in enumerate(ops):
         touched = touched_by(op)
         needed = [chain for chain in chains if touched.needs(chain.touched)]
-        if sum(_has_nest(chain) for chain in needed) > 1 or not (op.name in _WORK or _may_be_left_out(op)):
+        if sum(_has_nest(chain) for chain in needed) > 1 or not may_be_left_out(op):
             return chains, count
         joined = Chain([op], touched)
         for chain in reversed(needed):
@@ -127,11 +128,11 @@ def _has_nest(chain: Chain) -> bool:
     return any(op.name in CONTROL for op in chain.ops)
 
 
-def _may_be_left_out(op: ir.Operation) -> bool:
+def may_be_left_out(op: ir.Operation) -> bool:
     """Whether blocks that run none of its launches go through a loop or a branch, and have what it gives."""
     if op.name not in CONTROL:
-        return False
-    ends_by_data = any(True for _ in work_in(op, _NUMBERS | {"scf.while"}))
+        return op.name in _WORK
+    ends_by_data = any(True for _ in work_in(op, NUMBERS | {"scf.while"}))
     return not (ends_by_data and any(True for result in op.results for _ in result.uses))
 
 

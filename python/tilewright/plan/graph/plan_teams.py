@@ -13,7 +13,16 @@ from tilewright.devices import facts
 from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register, remark
-from tilewright.plan.graph.chains import Chain, Clock, find_chains, share
+from tilewright.plan.graph.chains import (
+    NUMBERS,
+    Chain,
+    Clock,
+    Touched,
+    find_chains,
+    may_be_left_out,
+    share,
+    touched_by,
+)
 from tilewright.plan.graph.device_loops import CONTROL, Kernels, Limits, find_stretches, launches_in, rate_of_gpu
 
 _LEAST_GAIN = 1.1
@@ -112,8 +121,12 @@ class _Planner:
     def run(self) -> None:
         """Decide about the kernel's body and, where it has no teams, about bodies in it."""
         if self._held > 1:
-            for ops in _without_reads(self._ops):
-                self._visit(ops)
+            self._visit_all(self._ops)
+
+    def _visit_all(self, ops: Sequence[ir.Operation]) -> None:
+        for run in _without_reads(ops):
+            self._visit(run)
+        _tell_of_numbers(ops)
 
     def _visit(self, ops: Sequence[ir.Operation]) -> None:
         start = 0
@@ -122,8 +135,7 @@ class _Planner:
             if count == 0 and ops[start].name in CONTROL:
                 for region in ops[start].regions:
                     for block in region.blocks:
-                        for inner in _without_reads([op.operation for op in block.operations]):
-                            self._visit(inner)
+                        self._visit_all([op.operation for op in block.operations])
             start += max(count, 1)
 
     def _divide(self, ops: Sequence[ir.Operation], start: int) -> int:
@@ -161,7 +173,30 @@ def _without_reads(ops: Iterable[ir.Operation]) -> Iterator[list[ir.Operation]]:
     for op in ops:
         if op.name in _MARKED:
             found.append(op)
-        elif op.name in ("memref.load", "memref.store"):
+        elif op.name in NUMBERS:
             yield found
             found = []
     yield found
+
+
+def _tell_of_numbers(ops: Sequence[ir.Operation]) -> None:
+    """Say which loops and branches of a block would run beside the work in front, but for numbers in memory."""
+    before: ir.Operation | None = None
+    read: ir.Operation | None = None
+    for op in ops:
+        if op.name in NUMBERS:
+            read = op
+        elif op.name in _MARKED:
+            if before is not None and CONTROL & {op.name, before.name}:
+                _tell_of_number(before, read, op)
+            before, read = op, None
+
+
+def _tell_of_number(before: ir.Operation, read: ir.Operation | None, op: ir.Operation) -> None:
+    between = Touched() if read is None else touched_by(read)
+    if decisions.TEAM.on(op) or any(now.needs(touched_by(before)) for now in (touched_by(op), between)):
+        return
+    if read is not None:
+        remark(op, "all blocks run it in turn, not a team: a number in memory is read or written in front of it")
+    elif not (may_be_left_out(op) and may_be_left_out(before)):
+        remark(op, "all blocks run it in turn, not a team: numbers in memory decide what a loop or a branch gives")

@@ -86,3 +86,48 @@ func.func @in_a_body(%a: memref<64xf32>, %b: memref<64xf32>) {
   }
   return
 }
+
+// A number that is read between two loops which touch nothing of each other: all blocks do that, and the branch behind it.
+// CHECK-LABEL: func.func @by_a_number
+// CHECK-NOT: tile.team
+// CHECK: return
+func.func @by_a_number(%a: memref<64xf32>, %b: memref<64xf32>, %go: memref<i1>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @k grid(%c2) ins(%a : memref<64xf32>) outs(%a : memref<64xf32>)
+  }
+  %is = memref.load %go[] : memref<i1>
+  // expected-remark@+1 {{all blocks run it in turn, not a team: a number in memory is read or written in front of it}}
+  scf.if %is {
+    tile.launch @k grid(%c2) ins(%b : memref<64xf32>) outs(%b : memref<64xf32>)
+  }
+  return
+}
+
+// A loop that ends by data, and gives a buffer that others need to know.
+// CHECK-LABEL: func.func @by_data
+// CHECK-NOT: tile.team
+// CHECK: return
+func.func @by_data(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %go: memref<i1>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @k grid(%c2) ins(%x : memref<64xf32>) outs(%x : memref<64xf32>)
+  }
+  // expected-remark@+1 {{all blocks run it in turn, not a team: numbers in memory decide what a loop or a branch gives}}
+  %r:2 = scf.while (%f = %a, %g = %b) : (memref<64xf32>, memref<64xf32>) -> (memref<64xf32>, memref<64xf32>) {
+    %more = memref.load %go[] : memref<i1>
+    scf.condition(%more) %f, %g : memref<64xf32>, memref<64xf32>
+  } do {
+  ^bb0(%f: memref<64xf32>, %g: memref<64xf32>):
+    tile.launch @k grid(%c2) ins(%f : memref<64xf32>) outs(%g : memref<64xf32>)
+    scf.yield %g, %f : memref<64xf32>, memref<64xf32>
+  }
+  tile.launch @k grid(%c2) ins(%r#0 : memref<64xf32>) outs(%x : memref<64xf32>)
+  return
+}

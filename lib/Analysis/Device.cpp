@@ -86,6 +86,13 @@ std::optional<int64_t> Device::getVectorBits() const {
   return isCPU() && bits ? std::optional<int64_t>(*bits) : std::nullopt;
 }
 
+std::optional<int64_t> Device::getRegisterBytes() const {
+  std::optional<double> count = numberIn(entries, "units", "registers"),
+                        bits = numberIn(entries, "units", "vector_bits");
+  return count && bits ? std::optional<int64_t>(*count * *bits / 8)
+                       : std::nullopt;
+}
+
 bool Device::lacksHalf() const { return getVectorBits().value_or(256) < 256; }
 
 bool Device::addsProductsOf(StringRef element) const {

@@ -39,6 +39,8 @@ public:
   std::optional<int64_t> getCapability() const;
   /// Bits of a vector register of a CPU.
   std::optional<int64_t> getVectorBits() const;
+  /// Bytes of the registers that code can name, of a thread of a GPU.
+  std::optional<int64_t> getRegisterBytes() const;
   /// Whether it is known to be a CPU that does not convert f16: one whose
   /// vectors have less than 256 bits.
   bool lacksHalf() const;

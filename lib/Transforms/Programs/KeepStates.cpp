@@ -8,12 +8,18 @@
 
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/BufferBytes.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Analysis/SharedArguments.h"
 #include "lib/Transforms/Programs/Passes.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <set>
+#include <vector>
 
 namespace tilewright {
 #define GEN_PASS_DEF_KEEPSTATES
@@ -33,23 +39,59 @@ struct State {
   tile::StoreOp store;
 };
 
+/// How many bytes of registers tiles have that a loop carries, and may have.
+struct Registers {
+  /// Of the threads of a task together; what they compute needs as much again.
+  int64_t room;
+  int64_t threads;
+  int64_t taken = 0;
+
+  int64_t bytesOf(tile::TileType type) const {
+    Type element = type.getElementType();
+    int64_t bits =
+        element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
+    int64_t rest = 1;
+    for (int64_t size : type.getShape())
+      rest *= size;
+    // Each element of a thread has a register of 32 bits, or two of them.
+    if (threads > 1)
+      return llvm::divideCeil(rest, threads) * threads *
+             llvm::divideCeil(bits, 32) * 4;
+    return llvm::divideCeil(rest * bits, 8);
+  }
+};
+
 /// Makes tiles that a loop hands on through buffers values that it carries.
 class StateKeeper {
 public:
-  explicit StateKeeper(scf::ForOp loop) : loop(loop) {}
+  StateKeeper(scf::ForOp loop, Registers &registers)
+      : loop(loop), registers(registers) {}
 
   /// Whether there were any.
   bool run() {
-    if (!loop->use_empty())
+    if (!loop->use_empty()) {
+      reasons.insert("the kernel uses buffers that the loop ends with");
       return false;
+    }
     moveLoopInvariantCode(loop);
-    for (unsigned number : llvm::seq(loop.getNumRegionIterArgs()))
-      if (std::optional<State> state = find(number))
-        states.push_back(*state);
+    bool any = false;
+    for (unsigned number : llvm::seq(loop.getNumRegionIterArgs())) {
+      if (!isHandedOn(number))
+        continue;
+      any = true;
+      std::string reason = find(number);
+      if (!reason.empty())
+        reasons.insert(std::move(reason));
+    }
+    if (!any && updatesInPlace())
+      reasons.insert("a buffer is read and written in place");
     if (!states.empty())
       carry();
     return !states.empty();
   }
+
+  /// Why what iterations hand on goes through memory.
+  ArrayRef<std::string> getReasons() const { return reasons.getArrayRef(); }
 
 private:
   /// Users of a buffer beside the loop's end.
@@ -60,41 +102,91 @@ private:
         }));
   }
 
-  std::optional<State> find(unsigned number) {
+  /// Whether an iteration reads a buffer that the one before gave it.
+  bool isHandedOn(unsigned number) {
+    BlockArgument read = loop.getRegionIterArg(number);
+    return isa<MemRefType>(read.getType()) &&
+           loop.getYieldedValues()[number] != read &&
+           llvm::any_of(usersOf(read), llvm::IsaPred<tile::LoadOp>);
+  }
+
+  bool updatesInPlace() {
+    llvm::SmallPtrSet<Value, 4> read, written;
+    loop->walk([&](Operation *op) {
+      if (auto load = dyn_cast<tile::LoadOp>(op))
+        read.insert(getRoot(load.getMemref()));
+      if (auto store = dyn_cast<tile::StoreOp>(op))
+        written.insert(getRoot(store.getMemref()));
+    });
+    return llvm::any_of(read,
+                        [&](Value buffer) { return written.contains(buffer); });
+  }
+
+  /// Finds the state that is read from a carried buffer; why it is none.
+  std::string find(unsigned number) {
     Value read = loop.getRegionIterArg(number);
     auto wrote = dyn_cast<BlockArgument>(loop.getYieldedValues()[number]);
-    if (!isa<MemRefType>(read.getType()) || !wrote || wrote == read ||
-        wrote.getOwner() != loop.getBody() || wrote == loop.getInductionVar())
-      return std::nullopt;
+    if (!wrote || wrote.getOwner() != loop.getBody() ||
+        wrote == loop.getInductionVar())
+      return "the next iteration reads a buffer that the loop does not carry";
     SmallVector<Operation *> readers = usersOf(read), writers = usersOf(wrote);
     if (readers.size() != 1 || writers.size() != 1)
-      return std::nullopt;
+      return llvm::formatv("an iteration accesses what it reads {0} times, and "
+                           "what the next one reads {1} times: a value is of "
+                           "one load and one store",
+                           readers.size(), writers.size());
     auto load = dyn_cast<tile::LoadOp>(readers.front());
     auto store = dyn_cast<tile::StoreOp>(writers.front());
-    if (!load || !store || load->getBlock() != loop.getBody() ||
-        store->getBlock() != loop.getBody() || !areOnePlace(load, store))
-      return std::nullopt;
+    if (!load || !store)
+      return "an iteration does not write what the next one reads";
+    if (load->getBlock() != loop.getBody() ||
+        store->getBlock() != loop.getBody())
+      return "each iteration has a loop or a branch around its tiles: a task "
+             "has more of them than one";
+    std::string reason = findDifference(load, store);
+    if (!reason.empty())
+      return reason;
     unsigned other = wrote.getArgNumber() - loop.getNumInductionVars();
     if (isTouched(loop.getInitArgs()[number], load, store) ||
         isTouched(loop.getInitArgs()[other], load, store))
-      return std::nullopt;
-    return State{number, load, store};
+      return "an iteration may read or write the same bytes elsewhere";
+    return take({number, load, store});
   }
 
-  /// Whether a load and a store are of the same elements in any iteration.
-  bool areOnePlace(tile::LoadOp load, tile::StoreOp store) {
+  /// Carries a state if registers have room for it.
+  std::string take(State state) {
+    int64_t bytes = registers.bytesOf(state.load.getType());
+    if (registers.room >= 0 && registers.taken + bytes > registers.room)
+      return llvm::formatv(
+          "{0} bytes of it beside {1} that are kept are more than {2}, half of "
+          "the registers of a task",
+          bytes, registers.taken, registers.room);
+    registers.taken += bytes;
+    states.push_back(state);
+    return "";
+  }
+
+  /// Why a load and a store may not be of the same elements in any iteration.
+  std::string findDifference(tile::LoadOp load, tile::StoreOp store) {
     auto isFixed = [&](Value value) {
       return loop.isDefinedOutsideOfLoop(value);
     };
-    return load.getOffsets() == store.getOffsets() &&
-           load.getType() == store.getTile().getType() &&
-           load.getDimsAttr() == store.getDimsAttr() &&
-           load.getStepsAttr() == store.getStepsAttr() && !load.getIndices() &&
-           !load.getBoundedAttr() && isPlain(store) &&
-           llvm::all_of(load.getOffsets(), isFixed) &&
-           llvm::all_of(load.getValid(), isFixed) &&
-           load.getValid() == store.getValid() &&
-           (load.getValid().empty() || isElementwise(load));
+    if (load.getIndices() || load.getBoundedAttr() || !isPlain(store))
+      return "it is gathered, scattered, or added to what is there";
+    if (load.getOffsets() != store.getOffsets() ||
+        load.getType() != store.getTile().getType() ||
+        load.getDimsAttr() != store.getDimsAttr() ||
+        load.getStepsAttr() != store.getStepsAttr())
+      return "threads read what others wrote: the places differ";
+    if (!llvm::all_of(load.getOffsets(), isFixed))
+      return "each iteration reads another place";
+    if (!llvm::all_of(load.getValid(), isFixed) ||
+        load.getValid() != store.getValid())
+      return "bounds of ragged tiles differ, or are others in each iteration";
+    if (!load.getValid().empty() && !isElementwise(load))
+      return "tiles are ragged, and padding would reach other elements: not "
+             "all that is computed is elementwise";
+    return "";
   }
 
   /// Whether a store has nothing but what a load may have, too.
@@ -212,21 +304,27 @@ private:
   }
 
   scf::ForOp loop;
+  Registers &registers;
   SmallVector<State> states;
+  llvm::SetVector<std::string, std::vector<std::string>, std::set<std::string>>
+      reasons;
 };
 
 struct KeepStates : public tilewright::impl::KeepStatesBase<KeepStates> {
+  using KeepStatesBase::KeepStatesBase;
+
   void runOnOperation() override {
     llvm::DenseSet<StringAttr> shared = findShared();
+    Device device(getOperation());
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
       auto level = tile::decisions::kLevel.get(kernel);
       if (!level || level.getValue() != "thread")
         continue;
       bool kept = false;
-      if (!shared.contains(kernel.getSymNameAttr()))
-        for (auto loop : llvm::make_early_inc_range(
-                 kernel.getEntryBlock().getOps<scf::ForOp>()))
-          kept |= StateKeeper(loop).run();
+      if (shared.contains(kernel.getSymNameAttr()))
+        tell(kernel, "a launch gives the kernel one buffer twice");
+      else
+        kept = keepIn(kernel, registersOf(kernel, device));
       if (!kept)
         kernel->setAttr(tile::decisions::kLevel,
                         StringAttr::get(&getContext(), "task"));
@@ -234,6 +332,37 @@ struct KeepStates : public tilewright::impl::KeepStatesBase<KeepStates> {
   }
 
 private:
+  static void tell(tile::KernelOp kernel, StringRef reason) {
+    kernel.emitRemark("what an iteration of a loop of tasks hands on goes "
+                      "through memory, not registers: ")
+        << reason;
+  }
+
+  static bool keepIn(tile::KernelOp kernel, Registers registers) {
+    bool kept = false;
+    for (auto loop : llvm::make_early_inc_range(
+             kernel.getEntryBlock().getOps<scf::ForOp>())) {
+      StateKeeper keeper(loop, registers);
+      kept |= keeper.run();
+      for (const std::string &reason : keeper.getReasons())
+        tell(kernel, reason);
+    }
+    return kept;
+  }
+
+  /// Half of what the threads of a task have.
+  Registers registersOf(tile::KernelOp kernel, const Device &device) const {
+    int64_t threads = device.isGPU() ? 128 : 1;
+    if (auto warps = tile::decisions::kWarps.get(kernel))
+      threads = 32 * warps.getInt();
+    if (auto said = tile::decisions::kThreads.get(kernel))
+      threads = said.getInt();
+    int64_t bytes = registerBytes;
+    if (bytes < 0)
+      bytes = device.getRegisterBytes().value_or(-1);
+    return {bytes < 0 ? -1 : bytes * threads / 2, threads};
+  }
+
   /// Kernels that a launch gives one buffer twice.
   llvm::DenseSet<StringAttr> findShared() {
     llvm::DenseSet<StringAttr> found;

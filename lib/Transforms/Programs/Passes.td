@@ -163,6 +163,9 @@ def KeepStates : Pass<"tile-keep-states", "::mlir::ModuleOp"> {
     these two buffers, and right in the body of the loop. Where elements lie outside of
     bounds (`valid`), all that is computed is elementwise: padding is no longer read anew.
     A kernel without such a tile gets `tile.level = "task"`: its states go through memory.
+    They have half of the registers of a task's threads at most (`_registers` of the
+    cost model: what is computed has as many); others go through memory, too. A remark
+    gives each reason.
 
     Before:
     ```mlir
@@ -191,6 +194,9 @@ def KeepStates : Pass<"tile-keep-states", "::mlir::ModuleOp"> {
     tile.store %r#2, %r#0[%o] : !tile.tile<8xf32>, memref<64xf32>
     ```
   }];
+  let options = [Option<"registerBytes", "register-bytes", "int64_t", "-1",
+                        "bytes of registers of a thread; -1: those of the "
+                        "module's device, and else no limit">];
   let dependentDialects = [
     "::mlir::scf::SCFDialect", "::tilewright::tile::TileDialect"
   ];

@@ -41,7 +41,11 @@ public:
     fill();
     for (tile::LaunchOp launch : launchesIn(kernel))
       inlineOne(launch);
-    launchKernel(grid);
+    // The blocks that ran the loop run its tasks.
+    Attribute team = stretch.ops.front()->getAttr(tile::decisions::kTeam);
+    tile::LaunchOp made = launchKernel(grid);
+    if (team)
+      made->setAttr(tile::decisions::kTeam, team);
     return leave();
   }
 
@@ -159,11 +163,17 @@ private:
                               "cannot run it by themselves: ")
              << reason;
     tile::LaunchOp launch = tasks.getLaunches().front();
+    if (launch->hasAttr(tile::decisions::kTeam))
+      loop.emitRemark("its launches have no teams of blocks any more: each "
+                      "task runs all iterations, launch by launch");
     Stretch stretch;
     stretch.ops.push_back(loop);
-    if (givesOldStates(loop))
+    if (level.getValue() == "thread" && givesOldStates(loop)) {
+      loop.emitRemark("what an iteration hands on goes through memory, not "
+                      "registers: the state before the last one is used");
       loop->setAttr(tile::decisions::kLevel,
                     StringAttr::get(loop.getContext(), "task"));
+    }
     return TaskOutline(stretch, symbols, tasks.getKernel(launch)).run();
   }
 };

@@ -73,14 +73,15 @@ static bool isOnlyRead(Value value) {
   });
 }
 
-void StretchOutline::launchKernel(ValueRange grid) {
+tile::LaunchOp StretchOutline::launchKernel(ValueRange grid) {
   SmallVector<Value> inputs, outputs;
   for (auto [value, argument] :
        llvm::zip_equal(stretch.arguments, kernel.getInputs()))
     (isOnlyRead(argument) ? inputs : outputs).push_back(value);
   reorder(inputs, outputs);
   b.setInsertionPointAfter(stretch.ops.back());
-  tile::LaunchOp::create(b, loc, kernel.getSymName(), grid, inputs, outputs);
+  return tile::LaunchOp::create(b, loc, kernel.getSymName(), grid, inputs,
+                                outputs);
 }
 
 /// Arguments in the order of the launch: what is read alone comes first.

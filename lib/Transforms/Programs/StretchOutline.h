@@ -35,7 +35,7 @@ protected:
   /// Copies the stretch, and before each operation what it needs, and returns.
   void fill();
   /// Behind the stretch; what is only read becomes an input.
-  void launchKernel(mlir::ValueRange grid);
+  tile::LaunchOp launchKernel(mlir::ValueRange grid);
   /// What the kernel does leaves the host function; of a loop whose buffers are
   /// used behind it, what tells which they are stays.
   mlir::LogicalResult leave();

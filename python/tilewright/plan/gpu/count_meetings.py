@@ -23,9 +23,10 @@ ATTRIBUTE = "meetings"
 class CountMeetings(Pass):
     """Write how often blocks of a kernel meet behind each other in one launch, as `meetings`.
 
-    Teams meet beside each other: between two meetings of all blocks, those of the team with the most count. It stands behind `tile-inline-launches`, where meetings are there and loops still have bounds. A loop whose trips
-    only a run knows counts as one iteration. Nothing follows from the number: the report shows it, beside the launches
-    that the meetings stand for.
+    Teams meet beside each other: between two meetings of all blocks, those of the team with the most count. It stands
+    behind `tile-inline-launches`, where meetings are there and loops still have bounds. A loop whose trips only a run
+    knows counts as one iteration. Nothing follows from the number: the report shows it, beside the launches that the
+    meetings stand for.
 
     Before:
     ```mlir

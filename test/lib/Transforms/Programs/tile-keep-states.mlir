@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-keep-states --split-input-file | FileCheck-22 %s
+// RUN: tile-opt %s --tile-keep-states="register-bytes=128" --split-input-file --verify-diagnostics | FileCheck-22 %s
 
 // Two buffers change places: the tile is loaded before the loop, and stored behind it into the one that is the last
 // then. What each step gives is stored as before.
@@ -53,6 +53,7 @@ tile.kernel @ragged(%h: memref<60xf32>, %n: memref<60xf32>) grid(%i) attributes 
 // CHECK-LABEL: tile.kernel @padded
 // CHECK-SAME: tile.level = "task"
 // CHECK: scf.for {{.*}} -> (memref<60xf32>, memref<60xf32>) {
+// expected-remark@+1 {{goes through memory, not registers: tiles are ragged, and padding would reach other elements}}
 tile.kernel @padded(%h: memref<60xf32>, %n: memref<60xf32>) grid(%i) attributes {tile.level = "thread"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -72,6 +73,7 @@ tile.kernel @padded(%h: memref<60xf32>, %n: memref<60xf32>) grid(%i) attributes 
 // Places that differ, a second read, and one buffer of both views: through memory.
 // CHECK-COUNT-3: tile.level = "task"
 // CHECK-NOT: :3 = scf.for
+// expected-remark@+1 {{goes through memory, not registers: threads read what others wrote: the places differ}}
 tile.kernel @moved(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -83,6 +85,7 @@ tile.kernel @moved(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {
   }
   tile.return
 }
+// expected-remark@+1 {{an iteration accesses what it reads 2 times, and what the next one reads 1 times}}
 tile.kernel @twice(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -96,6 +99,7 @@ tile.kernel @twice(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {
   }
   tile.return
 }
+// expected-remark@+1 {{goes through memory, not registers: an iteration may read or write the same bytes elsewhere}}
 tile.kernel @beside(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -105,6 +109,80 @@ tile.kernel @beside(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes 
     %z = tile.load %h[%c8] : memref<64xf32>, !tile.tile<8xf32>
     %e = arith.addf %s, %z : !tile.tile<8xf32>
     tile.store %e, %b[%c0] : !tile.tile<8xf32>, memref<64xf32>
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+  }
+  tile.return
+}
+
+// Registers: half of 128 bytes of a thread hold 16 numbers of f32, the first state and not the second one.
+// CHECK-LABEL: tile.kernel @full
+// CHECK-SAME: tile.level = "thread"
+// CHECK: scf.for {{.*}} -> (memref<64xf32>, memref<64xf32>, memref<64xf32>, memref<64xf32>, !tile.tile<16xf32>) {
+// expected-remark@+1 {{64 bytes of it beside 64 that are kept are more than 64, half of the registers of a task}}
+tile.kernel @full(%h: memref<64xf32>, %n: memref<64xf32>, %g: memref<64xf32>, %m: memref<64xf32>) grid(%i)
+    attributes {tile.level = "thread"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r:4 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n, %c = %g, %d = %m)
+      -> (memref<64xf32>, memref<64xf32>, memref<64xf32>, memref<64xf32>) {
+    %s = tile.load %a[%c0] : memref<64xf32>, !tile.tile<16xf32>
+    %e = math.tanh %s : !tile.tile<16xf32>
+    tile.store %e, %b[%c0] : !tile.tile<16xf32>, memref<64xf32>
+    %z = tile.load %c[%c0] : memref<64xf32>, !tile.tile<16xf32>
+    %f = math.exp %z : !tile.tile<16xf32>
+    tile.store %f, %d[%c0] : !tile.tile<16xf32>, memref<64xf32>
+    scf.yield %b, %a, %d, %c : memref<64xf32>, memref<64xf32>, memref<64xf32>, memref<64xf32>
+  }
+  tile.return
+}
+
+// 64 numbers are two registers of each of 32 threads, which have room for 16.
+// CHECK-LABEL: tile.kernel @threads
+// CHECK-SAME: tile.level = "thread"
+tile.kernel @threads(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i)
+    attributes {tile.level = "thread", tile.threads = 32 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+    %s = tile.load %a[%c0] : memref<64xf32>, !tile.tile<64xf32>
+    %e = math.tanh %s : !tile.tile<64xf32>
+    tile.store %e, %b[%c0] : !tile.tile<64xf32>, memref<64xf32>
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+  }
+  tile.return
+}
+
+// Written where it is read, and in a loop inside of the iteration.
+// CHECK-LABEL: tile.kernel @in_place
+// CHECK-SAME: tile.level = "task"
+// expected-remark@+1 {{goes through memory, not registers: a buffer is read and written in place}}
+tile.kernel @in_place(%h: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    %s = tile.load %h[%c0] : memref<64xf32>, !tile.tile<8xf32>
+    %e = math.tanh %s : !tile.tile<8xf32>
+    tile.store %e, %h[%c0] : !tile.tile<8xf32>, memref<64xf32>
+  }
+  tile.return
+}
+// CHECK-LABEL: tile.kernel @vectors
+// CHECK-SAME: tile.level = "task"
+// expected-remark@+1 {{goes through memory, not registers: each iteration has a loop or a branch around its tiles}}
+tile.kernel @vectors(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+    scf.for %v = %c0 to %c64 step %c8 {
+      %s = tile.load %a[%v] : memref<64xf32>, !tile.tile<8xf32>
+      %e = math.tanh %s : !tile.tile<8xf32>
+      tile.store %e, %b[%v] : !tile.tile<8xf32>, memref<64xf32>
+    }
     scf.yield %b, %a : memref<64xf32>, memref<64xf32>
   }
   tile.return

@@ -111,3 +111,54 @@ func.func @main(%x: memref<64xf32>) {
   } {tile.level = "block"}
   return
 }
+
+// -----
+
+// The team of a loop is that of the launch; teams in it are none any more.
+tile.kernel @k(%x: memref<64xf32>) grid(%i) {
+  %r = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+  %a = tile.load %x[%r] : memref<64xf32>, !tile.tile<8xf32>
+  tile.store %a, %x[%r] : !tile.tile<8xf32>, memref<64xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @teams
+// CHECK: tile.launch @loop_k grid({{.*}}) outs({{.*}}) {tile.team = array<i64: 2, 4>}
+// CHECK-NEXT: arith.constant
+// CHECK: tile.launch @loop_k_0 grid({{.*}}) outs(%{{[a-z0-9]*}} : memref<64xf32>)
+// CHECK-NOT: tile.team
+func.func @teams(%x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @k grid(%c8) outs(%x : memref<64xf32>)
+  } {tile.level = "task", tile.team = array<i64: 2, 4>}
+  // expected-remark@+1 {{its launches have no teams of blocks any more: each task runs all iterations}}
+  scf.for %t = %c0 to %c8 step %c1 {
+    tile.launch @k grid(%c8) outs(%y : memref<64xf32>) {tile.team = array<i64: 0, 4>}
+  } {tile.level = "task"}
+  return
+}
+
+// -----
+
+// Who uses the state before the last one finds it in memory.
+tile.kernel @k(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) {
+  %r = affine.apply affine_map<(d0) -> (d0 * 8)>(%i)
+  %a = tile.load %x[%r] : memref<64xf32>, !tile.tile<8xf32>
+  tile.store %a, %y[%r] : !tile.tile<8xf32>, memref<64xf32>
+  tile.return
+}
+// CHECK-LABEL: tile.kernel @loop_k
+// CHECK-SAME: tile.level = "task"
+func.func @old(%x: memref<64xf32>, %y: memref<64xf32>) -> memref<64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  // expected-remark@+1 {{goes through memory, not registers: the state before the last one is used}}
+  %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %x, %b = %y) -> (memref<64xf32>, memref<64xf32>) {
+    tile.launch @k grid(%c8) ins(%a : memref<64xf32>) outs(%b : memref<64xf32>)
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+  } {tile.level = "thread"}
+  return %r#1 : memref<64xf32>
+}

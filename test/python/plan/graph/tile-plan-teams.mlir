@@ -87,7 +87,7 @@ func.func @in_a_body(%a: memref<64xf32>, %b: memref<64xf32>) {
   return
 }
 
-// A number that is read between two loops which touch nothing of each other: all blocks do that, and the branch behind it.
+// A number that is read between two nests which touch nothing of each other: all blocks do that, and the branch.
 // CHECK-LABEL: func.func @by_a_number
 // CHECK-NOT: tile.team
 // CHECK: return
@@ -119,7 +119,7 @@ func.func @by_data(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %
   scf.for %t = %c0 to %c8 step %c1 {
     tile.launch @k grid(%c2) ins(%x : memref<64xf32>) outs(%x : memref<64xf32>)
   }
-  // expected-remark@+1 {{all blocks run it in turn, not a team: numbers in memory decide what a loop or a branch gives}}
+  // expected-remark@+1 {{in turn, not a team: numbers in memory decide what a loop or a branch gives}}
   %r:2 = scf.while (%f = %a, %g = %b) : (memref<64xf32>, memref<64xf32>) -> (memref<64xf32>, memref<64xf32>) {
     %more = memref.load %go[] : memref<i1>
     scf.condition(%more) %f, %g : memref<64xf32>, memref<64xf32>

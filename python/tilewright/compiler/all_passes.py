@@ -68,6 +68,7 @@ from tilewright.plan.sparse import (  # noqa: F401
     lower_sparse,
     plan_dynamic,
     plan_sparsity,
+    skip_padding,
 )
 from tilewright.targets import set_target, verify_target  # noqa: F401
 from tilewright.targets.cpu import emit_cpu, sanitize  # noqa: F401

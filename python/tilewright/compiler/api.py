@@ -40,6 +40,7 @@ def compile(
     emulate: bool | Mapping[str, Any] = False,
     cubin: bool = False,
     resident: bool = False,
+    padded: str | None = None,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -85,6 +86,11 @@ def compile(
             architecture loads it at once; any other one, and a driver that refuses it, assembles the PTX.
         resident: for a ``mesh`` target, weights have to stay in the cores' memories from call to call: where these
             cannot hold them, an error says so, and nothing streams in.
+        padded: name of an input [batch, tokens] that is zero where a sentence is padded (``"attention_mask"``). It says
+            that no output at a real token depends on padding, as in an encoder whose attention masks it, and that
+            outputs at padding are not read. On CPUs, what works token by token then works on real tokens alone, as many
+            as a call has, and results at padding are zeros: those of the outputs, and those that other tokens meet. A
+            remark says where nothing could be left out.
 
     Returns:
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`);
@@ -114,6 +120,7 @@ def compile(
         shapes=shape_items(shapes),
         cubin=cubin,
         resident=resident,
+        padded=padded or "",
         emulate=emulate,
         stop_after=None if stop_after == "emit" else stop_after,
         dump_ir=Path(folder) if folder else None,

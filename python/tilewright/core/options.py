@@ -45,6 +45,7 @@ class CompileOptions:
         choices: KERNEL:NUMBER texts: candidates that kernels take instead of the first one.
         ranges: LOW:HIGH texts: what calibration saw of each product that becomes narrow.
         resident: weights stay in the memories of a mesh's cores: where these cannot hold them, that is an error.
+        padded: name of the input that is zero at padding, whose results nobody reads; else empty.
         sanitize: ``address`` where code for a CPU checks its accesses to memory (TILEWRIGHT_SANITIZE), else empty.
     """
 
@@ -64,6 +65,7 @@ class CompileOptions:
     choices: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
     resident: bool = False
+    padded: str = ""
     sanitize: str = dataclasses.field(default_factory=config.sanitize.get)
 
     def __post_init__(self) -> None:

@@ -45,6 +45,7 @@ class ModuleOptions:
         ranges: ``LOW:HIGH`` of the activation of each product, for precision ``int8``.
         sanitize: ``address`` where code for a CPU checks its accesses to memory, else empty.
         resident: weights have to stay in the memories of a mesh's cores.
+        padded: name of the input that is zero at padding, whose results nobody reads; else empty.
     """
 
     precision: str = "f32"
@@ -54,6 +55,7 @@ class ModuleOptions:
     ranges: tuple[str, ...] = ()
     sanitize: str = ""
     resident: bool = False
+    padded: str = ""
 
 
 _FIELDS = {field.name for field in dataclasses.fields(ModuleOptions)}

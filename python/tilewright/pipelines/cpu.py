@@ -33,6 +33,7 @@ _NARROW: tuple[PassSpec, ...] = (
 """Which operands products read as they are, before anything is planned for them."""
 
 _SPARSE: tuple[PassSpec, ...] = (
+    PassSpec("tile-skip-padding", "rows that nobody reads are no work; all that follows sees packed tokens"),
     PassSpec("tile-group-experts", "a mixture of experts is seen as a whole, before its products are"),
     PassSpec("tile-plan-sparsity", "zeros of weights: which products leave them out, by which kernels"),
     PassSpec("tile-apply-sparsity", "these are products with encoded operands"),

@@ -40,6 +40,7 @@ _ASKED = (
 )
 
 _SPARSE = (
+    PassSpec("tile-skip-padding", "rows that nobody reads are no work; all that follows sees packed tokens"),
     PassSpec("tile-group-experts", "a mixture of experts is seen as a whole, before its products are"),
     PassSpec("tile-plan-sparsity", "zeros of weights: which products leave them out, by which kernels"),
     PassSpec("tile-apply-sparsity", "these are products with encoded operands"),

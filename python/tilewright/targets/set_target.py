@@ -50,6 +50,7 @@ class SetTarget(Pass):
     ranges: tuple[str, ...] = option((), "LOW:HIGH of the activation of each product, for precision int8")
     sanitize: str = option("", "address: code for a CPU checks its accesses to memory")
     resident: bool = option(False, "weights have to stay in the memories of a mesh's cores")
+    padded: str = option("", "the input that is zero at padding, whose results nobody reads")
 
     def run(self, op: ir.Operation) -> None:
         """Annotate the op, a module."""

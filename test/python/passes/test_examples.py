@@ -37,6 +37,7 @@ VALUE = re.compile(r"%\w+")
 DEVICES |= dict.fromkeys(
     ("tile-group-experts", "tile-lower-sparse", "tile-plan-dynamic", "tile-skip-masked-blocks"), "host-generic-avx512"
 )
+DEVICES["tile-skip-padding"] = "host-generic-avx512 padded=mask"
 DEVICES |= dict.fromkeys(("tile-plan-mesh", "tile-fit-mesh"), "mesh:toy8x8")
 
 

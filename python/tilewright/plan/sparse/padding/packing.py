@@ -1,0 +1,276 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The packed form: tokens of all sentences behind each other, without padding, put to their places where they meet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tilewright.core.errors import UserError
+from tilewright.ir.generics import (
+    body,
+    create,
+    create_generic,
+    create_like,
+    iterator_types,
+    kinds,
+    maker,
+    maps,
+    set_maps,
+    uses,
+)
+from tilewright.ir.target_info import device_of, options_of
+from tilewright.ir.views import create_joined, create_split, expansion, groups_of, reassociation
+from tilewright.mlir import ir
+from tilewright.passes import remark
+from tilewright.plan.sparse.dynamic.lower_dynamic import empty
+from tilewright.plan.sparse.forms.indices import number
+from tilewright.plan.sparse.forms.making import filled
+from tilewright.plan.sparse.padding.tokens import Step, Tokens, packed_steps, sorted_ops
+
+_NAME = "tile.name"
+
+
+def skip_padding(op: ir.Operation) -> None:
+    """Pack the tokens of the function @main, where the options name a mask."""
+    name = options_of(op).padded
+    if not name:
+        return
+    for function in op.regions[0].blocks[0].operations:
+        if (
+            function.operation.name == "func.func"
+            and ir.StringAttr(function.operation.attributes["sym_name"]).value == "main"
+        ):
+            _skip(function.operation, name)
+
+
+def _skip(function: ir.Operation, name: str) -> None:
+    block = function.regions[0].blocks[0]
+    mask = _mask(function, name)
+    kind = ir.RankedTensorType(mask.type)
+    if device_of(function, "tile-skip-padding").kind != "cpu":
+        remark(function, f"padding by {name!r} is computed like tokens: it is left out on CPUs only")
+        return
+    if not kind.has_static_shape:
+        remark(
+            function, f"padding by {name!r} is computed like tokens: sizes of the batch are open, compile it for some"
+        )
+        return
+    tokens = Tokens(block, (kind.shape[0], kind.shape[1]))
+    members, after = packed_steps(tokens)
+    if not members or 0 in kind.shape:
+        remark(function, f"padding by {name!r} is computed like tokens: no product with a weight works token by token")
+        return
+    count = sum(tokens.steps[op].product for op in members if op in tokens.steps)
+    remark(function, f"{count} products and what belongs to them leave out tokens where {name!r} is 0")
+    order = [op for op in sorted_ops(tokens) if op in members]
+    packing = Packing(tokens, mask, order)
+    for op in order:
+        packing.pack(op)
+    for op in order:
+        if op in after:
+            packing.unpack(op)
+    for op in reversed(order):
+        if not any(True for _ in uses(op.results[0])):
+            op.erase()
+
+
+def _mask(function: ir.Operation, name: str) -> ir.Value:
+    """The input of this name."""
+    arguments = list(function.regions[0].blocks[0].arguments)
+    names = []
+    for at, argument in enumerate(arguments):
+        held = (
+            ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[at])
+            if "arg_attrs" in function.attributes
+            else {}
+        )
+        names.append(ir.StringAttr(held[_NAME]).value if _NAME in held else f"input {at}")
+        if names[-1] != name:
+            continue
+        if not isinstance(argument.type, ir.RankedTensorType) or argument.type.rank != 2:
+            raise UserError(
+                f"padded={name!r}: a mask of padding is a tensor [batch, tokens], and this input is {argument.type}"
+            )
+        return argument
+    raise UserError(f"padded={name!r}: the model has no such input; it has {', '.join(names)}")
+
+
+class Packing:
+    """Packed forms of values.
+
+    Args:
+        tokens: what has to do with tokens.
+        mask: [batch, places], zero at padding.
+        order: the steps and views that are packed, in order; the list of tokens is made before the first.
+    """
+
+    def __init__(self, tokens: Tokens, mask: ir.Value, order: Sequence[ir.Operation]) -> None:
+        """List the tokens."""
+        self._tokens = tokens
+        self._members = set(order)
+        first = order[0]
+        self._held: dict[ir.Value, ir.Value] = {}
+        i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
+        total = tokens.sizes[0] * tokens.sizes[1]
+        with ir.InsertionPoint(first), first.location:
+            flat = create_joined(mask, [[0, 1]])
+            found = ir.Operation.create(
+                "sparse_tile.index",
+                results=[ir.RankedTensorType.get([total], i32), ir.RankedTensorType.get([1], i32)],
+                operands=[flat],
+                attributes={
+                    "unit": ir.DenseI64ArrayAttr.get([1]),
+                    "axis": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0),
+                },
+            )
+            held = create("tensor.extract", [found.results[1], number(0)], i32)
+            self._count = create("arith.index_cast", [held], index)
+            self._list = _first(found.results[0], self._count)
+            self._places: ir.Value | None = None
+            self._start = self._list.owner.operation
+
+    def pack(self, op: ir.Operation) -> None:
+        """Make a step or a view for packed tokens."""
+        with ir.InsertionPoint(op), op.location:
+            if op in self._tokens.views:
+                self._held[op.results[0]] = self._view(op)
+            else:
+                self._held[op.results[0]] = self._step(self._tokens.steps[op])
+
+    def unpack(self, op: ir.Operation) -> None:
+        """Put packed tokens to their places, zeros between, for those that read more than a token."""
+        result = op.results[0]
+        readers = [(user, at) for user, at in uses(result) if user not in self._members]
+        if not readers:
+            return
+        kind = ir.RankedTensorType(result.type)
+        lead = self._tokens.lead(result)
+        total, rest = self._tokens.sizes[0] * self._tokens.sizes[1], list(kind.shape)[lead:]
+        with ir.InsertionPoint.after(self._held[result].owner.operation), op.location:
+            flat = [total, *rest]
+            target = filled(create("tensor.empty", [], ir.RankedTensorType.get(flat, kind.element_type)))
+            axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+            whole = create("sparse_tile.scatter", [self._held[result], target, self._list], target.type, {"axis": axis})
+            if lead == 2:
+                whole = create_split(whole, _groups(kind.rank), list(kind.shape))
+        for user, at in readers:
+            user.operands[at] = whole
+
+    def _of(self, value: ir.Value) -> ir.Value:
+        """A value with tokens first, packed."""
+        if value not in self._held:
+            flat = (
+                value
+                if self._tokens.lead(value) == 1
+                else create_joined(value, _groups(ir.RankedTensorType(value.type).rank))
+            )
+            self._held[value] = self._gathered(flat, self._list)
+        return self._held[value]
+
+    def _of_place(self, value: ir.Value) -> ir.Value:
+        """Rows of a value that has places first, for the packed tokens."""
+        if self._places is None:
+            i32, size = ir.IntegerType.get_signless(32), self._tokens.sizes[1]
+            one = ir.AffineMap.get_identity(1)
+            with ir.InsertionPoint.after(self._start):
+                target = empty([self._count], i32)
+
+                def place(e: list[ir.Value]) -> ir.Value:
+                    step = create("arith.constant", [], i32, {"value": ir.IntegerAttr.get(i32, size)})
+                    return create("arith.remui", [e[0], step], i32)
+
+                self._places = create_generic([(self._list, one)], target, one, [False], place)
+        return self._gathered(value, self._places)
+
+    def _gathered(self, source: ir.Value, indices: ir.Value) -> ir.Value:
+        kind = ir.RankedTensorType(source.type)
+        shape = [ir.ShapedType.get_dynamic_size(), *list(kind.shape)[1:]]
+        result = ir.RankedTensorType.get(shape, kind.element_type)
+        axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+        return create("sparse_tile.gather", [source, indices], result, {"axis": axis})
+
+    def _step(self, step: Step) -> ir.Value:
+        op, lead = step.op, len(step.loops)
+        operands = [
+            {"token": self._of, "place": self._of_place, "": lambda v: v}[read](value)
+            for value, read in zip(op.operands, step.reads, strict=False)
+        ]
+        kind = ir.RankedTensorType(op.results[0].type)
+        shape = [ir.ShapedType.get_dynamic_size(), *list(kind.shape)[lead:]]
+        result = ir.RankedTensorType.get(shape, kind.element_type)
+        made = maker(op.operands[len(op.operands) - 1])
+        assert made is not None
+        operands.append(create_like(made, result, [self._count]))
+        copy = op.clone()
+        for at, value in enumerate(operands):
+            copy.operands[at] = value
+        copy.results[0].set_type(result)
+        if lead == 2:
+            _join_loops(copy, step)
+        return copy.results[0]
+
+    def _view(self, op: ir.Operation) -> ir.Value:
+        source, result = op.operands[0], op.results[0]
+        value = self._of(source)
+        collapses = op.name == "tensor.collapse_shape"
+        large = result if not collapses else source
+        groups = [g for g in groups_of(op.attributes["reassociation"])]
+        lead = self._tokens.lead(large)
+        rest = [[d - lead + 1 for d in group] for group in groups if group[0] >= lead]
+        if all(len(group) == 1 for group in rest):
+            return value
+        kind = ir.RankedTensorType(result.type)
+        shape = [ir.ShapedType.get_dynamic_size(), *list(kind.shape)[self._tokens.lead(result) :]]
+        target = ir.RankedTensorType.get(shape, kind.element_type)
+        if collapses:
+            return create("tensor.collapse_shape", [value], target, {"reassociation": reassociation([[0], *rest])})
+        return create("tensor.expand_shape", [value, self._count], target, expansion([[0], *rest], shape))
+
+
+def _groups(rank: int) -> list[list[int]]:
+    return [[0, 1], *([d] for d in range(2, rank))]
+
+
+def _first(value: ir.Value, count: ir.Value) -> ir.Value:
+    """The first elements of a list."""
+    kind = ir.RankedTensorType(value.type)
+    dynamic = ir.ShapedType.get_dynamic_size()
+    result = ir.RankedTensorType.get([dynamic], kind.element_type)
+    return create(
+        "tensor.extract_slice",
+        [value, count],
+        result,
+        {
+            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
+            "static_sizes": ir.DenseI64ArrayAttr.get([dynamic]),
+            "static_strides": ir.DenseI64ArrayAttr.get([1]),
+            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 1, 0]),
+        },
+    )
+
+
+def _join_loops(op: ir.Operation, step: Step) -> None:
+    """One loop over tokens in the place of the two over batch and place."""
+    batch, place = step.loops
+    own, reduces = maps(op), kinds(op)
+    kept = [d for d in range(len(reduces)) if d != place]
+    new = [
+        ir.AffineDimExpr.get(kept.index(d)) if d != place else ir.AffineConstantExpr.get(0) for d in range(len(reduces))
+    ]
+    into = ir.AffineMap.get(len(kept), 0, new)
+    joined = []
+    for access, read in zip(own, (*step.reads, "token"), strict=True):
+        results = list(access.results)
+        if read == "token":
+            del results[1]
+        elif read == "place":
+            results[0] = ir.AffineDimExpr.get(batch)
+        joined.append(ir.AffineMap.get(len(kept), 0, [e.compose(into) for e in results]))
+    set_maps(op, joined)
+    op.attributes["iterator_types"] = iterator_types([reduces[d] for d in kept])
+    for inner in body(op).operations:
+        if inner.operation.name == "linalg.index":
+            at = ir.IntegerAttr(inner.operation.attributes["dim"])
+            inner.operation.attributes["dim"] = ir.IntegerAttr.get(at.type, kept.index(at.value))

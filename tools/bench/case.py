@@ -56,6 +56,7 @@ class Case:
         share: the smallest accepted part of that limit, by number of threads.
         precision: what ours and the peers that have the choice are asked for: f32, bf16 or int8.
         accuracy: what ours is asked for: exact, winograd or winograd4.
+        padded: the input that is zero at padding: what ours is told; results there are not compared.
         peers: whom to compare with (modules of bench.peers).
         error: the largest accepted max|ours - peer| / max|peer|.
         inputs: a maker of inputs (`INPUTS` of `models.sparse` and `models.lists`), and its arguments beside the sizes;
@@ -77,6 +78,7 @@ class Case:
     share: Mapping[int, float] = field(default_factory=dict)
     precision: str = "f32"
     accuracy: str = "exact"
+    padded: str = ""
     peers: tuple[str, ...] = PEERS
     error: float = 1e-4
     run_time: Mapping[str, int] = field(default_factory=dict)

@@ -77,7 +77,9 @@ def show_assembly(cases: Sequence[Case], listing: bool, target: str = "cpu") -> 
     for case in cases:
         print(f"== {case.name}")
         file = models.path(case.model, **case.sizes)
-        model = compiled(file, 1, case.precision, case.accuracy, target=target, program=case.program)
+        model = compiled(
+            file, 1, case.precision, case.accuracy, target=target, program=case.program, padded=case.padded
+        )
         for loop in model_loops(model):
             print(describe(loop, listing), flush=True)
             spilled += [f"{case.name}: {loop.kernel}"] * any(loop.spills)

@@ -143,6 +143,14 @@ def judge_rate(row: Row, case: Case, limit: float | None, bursts: Sequence[float
         row.status = "slow"
 
 
+def at_tokens(results: list[np.ndarray], prepared: Mapping[str, str], padded: str) -> list[np.ndarray]:
+    """Results [batch, tokens, ...] with zeros where the input `padded` is zero; all of them where none is named."""
+    if not padded:
+        return results
+    mask = arrays.load(Path(prepared["inputs"]))[padded] != 0
+    return [np.where(mask.reshape(*mask.shape, *[1] * (one.ndim - 2)), one, 0) for one in results]
+
+
 def believe(row: Row, results: dict[str, list[np.ndarray]], ours: str, limit: float) -> set[str]:
     """Set the row's error and return the peers whose results are good; the others are named in the row's notes.
 
@@ -238,9 +246,10 @@ def _measure(
                 cover=form.cover,
                 without=form.without,
                 program=case.program,
+                padded=case.padded,
             )
             reply = client.ask("load", **prepared[form.name], **asked)
-            results[name] = _outputs(client, folder / f"{number}.npz")
+            results[name] = at_tokens(_outputs(client, folder / f"{number}.npz"), prepared[form.name], case.padded)
         except WorkerError as error:
             if name == ours:
                 raise

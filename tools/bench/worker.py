@@ -40,7 +40,7 @@ def handle(peer: Peer, command: dict[str, Any], threads: int) -> dict[str, Any]:
         start = time.perf_counter()
         peer.accuracy, peer.target = command.get("accuracy", "exact"), command.get("target", "cpu")
         peer.cover, peer.program = command.get("cover", ""), command.get("program", "")
-        peer.without = tuple(command.get("without", ()))
+        peer.without, peer.padded = tuple(command.get("without", ())), command.get("padded", "")
         peer.load(Path(command["model"]), inputs, threads, command.get("precision", "f32"))
         return {"seconds": time.perf_counter() - start, "version": peer.version(), "settings": peer.settings}
     if command["do"] == "burst":

@@ -17,8 +17,9 @@ class Peer(ABC):
     """Something that runs an ONNX model. An instance lives in a process of its own and sees one model.
 
     `load` may take its time; `run` is what is timed, and must reuse its input and output arrays.
-    `settings` says in a few words how the peer is configured; `accuracy`, `target`, `cover` and
-    `without` are what is asked of ours. `program` is the one on nested lists that the model stands for, where it does.
+    `settings` says in a few words how the peer is configured; `accuracy`, `target`, `cover`,
+    `without` and `padded` are what is asked of ours. `program` is the one on nested lists that the model stands for,
+    where it does.
     """
 
     settings = "defaults"
@@ -26,6 +27,7 @@ class Peer(ABC):
     target = "cpu"
     cover = ""
     without: tuple[str, ...] = ()
+    padded = ""
     program = ""
 
     @abstractmethod

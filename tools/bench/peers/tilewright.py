@@ -32,16 +32,17 @@ def compiled(
     cover: str = "",
     program: str = "",
     without: tuple[str, ...] = (),
+    padded: str = "",
 ) -> Any:
     """The model compiled; one whose inputs all have a narrow type needs no choice of precision.
 
     Bytes are calibrated on `inputs`, without which f32 stays. A `program` is compiled in the model's place. Passes
-    `without` are left out.
+    `without` are left out. `padded` is the input that is zero at padding.
     """
     if program:
         lists = list_programs.read(model, program)
         return tw.compile(own_lists.function(lists), target=target, threads=threads, shapes=lists.lengths)
-    chosen: dict[str, Any] = {"accuracy": accuracy}
+    chosen: dict[str, Any] = {"accuracy": accuracy, "padded": padded}
     if precision != "f32" and (precision != "int8" or inputs is not None):
         declared = onnx.load(str(model), load_external_data=False).graph.input
         if not all(i.type.tensor_type.elem_type in _NARROW for i in declared):
@@ -67,7 +68,7 @@ class Tilewright(Peer):
 
     def load(self, model: Path, inputs: Mapping[str, np.ndarray], threads: int, precision: str = "f32") -> None:
         """Compile (or take from the cache) and allocate the outputs once."""
-        asked = (precision, self.accuracy, inputs, self.target, self.cover, self.program, self.without)
+        asked = (precision, self.accuracy, inputs, self.target, self.cover, self.program, self.without, self.padded)
         self._model = compiled(model, threads, *asked)
         self._arguments = list(inputs.values())
         if self.program:  # a tree is given as one, and becomes arrays in each run

@@ -121,7 +121,13 @@ def _ragged(batch: int = 16, sequence: int = 128) -> Case:
     least = 0.9 * batch * sequence / float(lengths(batch, sequence).sum())
     full = Form("full", inputs=dict(full=True), same=False, gain=least)
     return Case(
-        "ragged_batch", "bert_base", sizes, inputs=("ragged", {}), peers=("onnxruntime", "openvino"), rivals=(full,)
+        "ragged_batch",
+        "bert_base",
+        sizes,
+        padded="attention_mask",
+        inputs=("ragged", {}),
+        peers=("onnxruntime", "openvino"),
+        rivals=(full,),
     )
 
 

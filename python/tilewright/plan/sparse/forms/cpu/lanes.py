@@ -99,8 +99,11 @@ def _launches(root: ir.Value) -> Iterator[ir.Operation]:
 
 def _is_same(made: ir.Operation, name: str, kind: ir.Type) -> bool:
     """Whether a launch packs what has this type: of one root there is one value of a matrix's type."""
-    if made.attributes["kernel"].value != name or made.block != ir.InsertionPoint.current.block:
+    here = ir.InsertionPoint.current
+    if made.attributes["kernel"].value != name or made.block != here.block:
         return False
+    if here.ref_operation is None or not made.is_before_in_block(here.ref_operation):
+        return False  # of a mixture, which is made where its last product stands
     return any(operand.type == kind for operand in made.operands)
 
 

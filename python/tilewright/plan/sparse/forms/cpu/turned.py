@@ -72,8 +72,14 @@ def _between(second: Product) -> tuple[list[ir.Operation], list[ir.Operation]] |
         else:
             return None
     inside += chain
-    readers = [user for op in (*chain, *makers) for user, _ in uses(op.results[0])]
-    return (chain, makers) if chain and all(reader in inside for reader in readers) else None
+    readers = [one for op in (*chain, *makers) for one in uses(op.results[0])]
+    alike = all(user in inside and _reads_alike(user, number, second.op) for user, number in readers)
+    return (chain, makers) if chain and alike else None
+
+
+def _reads_alike(user: ir.Operation, number: int, last: ir.Operation) -> bool:
+    """Whether an operand is read element by element, or multiplied; sums start from matrices that are not turned."""
+    return number == 0 if user == last else maps(user)[number] == _same()
 
 
 def _same() -> ir.AffineMap:

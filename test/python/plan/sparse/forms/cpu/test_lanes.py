@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from listed_products import product, windows
+from listed_products import product, scattered, windows
 
 import tilewright as tw
 
@@ -56,6 +56,27 @@ def test_products_share(shape: str, other: str, count: int) -> None:
     assert packs(model) == count
     for y, operand, w in zip(model(x, z), (x, x, z if other == "z" else x), ws, strict=True):
         np.testing.assert_array_equal(y, operand @ w)
+
+
+def test_between_products_of_a_mixture() -> None:
+    """A mixture is made where its last product stands: what it packs is not there yet for a product before."""
+    rng = np.random.default_rng(2)
+    x = rng.integers(-4, 5, (COLUMNS, DEPTH)).astype(np.float32)
+    ws = [scattered(260, DEPTH, 0.05, rng).T for _ in range(3)]
+    ws[0] = np.where(np.arange(260) < 32, rng.integers(-4, 5, (DEPTH, 260)), 0)
+    text = three().replace("nm<2 : 4, axis = 0>", "mask")
+    text = text.replace("%p0 = sparse_tile.pack", "%block = sparse_tile.pack")
+    first, *others = text.split("%y0 = ")
+    block = first.rpartition("to ")[2].strip()
+    line, _, behind = others[0].partition("\n")
+    of_blocks = block.replace("mask", "block<[32, 32]>")
+    text = first.rpartition(block)[0] + of_blocks + "\n      %y0 = "
+    text += line.replace("%p0", "%block").replace(block, of_blocks) + "\n" + behind
+    text = text.replace("%x, %p2, %c ", "%x, %p2, %y0 ").replace("return %y0, %y1, %y2", "return %y1, %y1, %y2")
+    held = {f"w{n}": np.ascontiguousarray(w).astype(np.float32) for n, w in enumerate(ws)}
+    _, one, both = tw.compile(text, target="cpu", weights=held)(x, x)
+    np.testing.assert_array_equal(one, x @ held["w1"])
+    np.testing.assert_array_equal(both, x @ held["w0"] + x @ held["w2"])
 
 
 @pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])

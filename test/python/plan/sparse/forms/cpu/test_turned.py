@@ -94,3 +94,25 @@ def test_feed_forward(columns: int, between: str, results: str, turned: bool) ->
         np.testing.assert_array_equal(found, want[name])
     shapes_of_maps = [kernel.name for kernel in model.kernels if kernel.name.startswith("map")]
     assert any(name.endswith(f"_{WIDE}x{columns}") for name in shapes_of_maps) == turned
+
+
+@pytest.mark.parametrize("how", ["as sums", "transposed"])
+def test_square_matrices(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read in the other order, too, keeps its own, though turned matrices have the same shape."""
+    for name in ("WIDE", "ROWS"):
+        monkeypatch.setitem(globals(), name, 64)
+    text = feed_forward(64, "%b", "%y")
+    if how == "as sums":
+        text = text.replace("%h, %p1, %cy", "%h, %p1, %h")
+    else:
+        text = text.replace("#row =", "#swap = affine_map<(m, n) -> (n, m)>\n    #row =")
+        text = text.replace("[#same, #same, #same]", "[#same, #swap, #same]")
+    rng = np.random.default_rng(0)
+    w0 = np.ascontiguousarray(windows(64, DEPTH, 2, 4, rng).T).astype(np.float32)
+    w1 = np.ascontiguousarray(windows(64, 64, 2, 4, rng).T).astype(np.float32)
+    shapes = ((64, DEPTH), (64,), (64,), (64, 64))
+    x, bias, scale, more = (rng.integers(-2, 3, shape).astype(np.float32) for shape in shapes)
+    (found,) = tw.compile(text, target="cpu", weights={"w0": w0, "w1": w1})(x, bias, scale, more)
+    b = (x @ w0 + bias) * scale[:, None]
+    h = np.maximum(b, 0) - (b if how == "as sums" else b.T)
+    np.testing.assert_array_equal(found, h @ w1 + (h if how == "as sums" else 0))

@@ -12,7 +12,7 @@ from tilewright.ir.generics import maps, walk
 from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import located
-from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, machine_of
+from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, WAYS, machine_of
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
 from tilewright.targets.mesh.control.windows import forget_unread, window
@@ -28,9 +28,6 @@ from tilewright.targets.mesh.products import product
 from tilewright.targets.mesh.reductions import reduction
 from tilewright.targets.mesh.weights.condensed import condensed_product
 from tilewright.targets.mesh.weights.sparse import weight_of
-
-#: How windows are read, as algorithms.
-WAYS = ("windows", "im2col")
 
 
 def _distribute(function: ir.Operation) -> None:

@@ -250,13 +250,16 @@ class Roles:
 
 
 def roles_of(op: ir.Operation, found: Windows) -> Roles | None:
-    """A convolution of all channels; None of another op, or one with groups."""
+    """A convolution of all channels; None of another op, or one with groups, or with a border around its channels."""
     if factors_of(op) is None:
         return None
     for image, other in ((0, 1), (1, 0)):
         image_loops, filter_loops, out = found.loops_of(image), found.loops_of(other), found.out
         columns = [loop for loop in out if loop in filter_loops]
-        channels = [dim.kernel[0][0] for dim in found.operands[image] if dim.loop is None and len(dim.kernel) == 1]
+        summed = [at for at, dim in enumerate(found.operands[image]) if dim.loop is None and len(dim.kernel) == 1]
+        if any(not _is_whole(found, image, at) for at in summed):
+            continue
+        channels = [found.operands[image][at].kernel[0][0] for at in summed]
         if len(columns) != 1 or columns[0] in image_loops or len(channels) != 1:
             continue
         places = [loop for loop in out if loop != columns[0]]
@@ -271,6 +274,14 @@ def roles_of(op: ir.Operation, found: Windows) -> Roles | None:
         others = tuple(loop for loop in places if loop != rows)
         return Roles(image, other, rows, others, columns[0], channels[0], tuple(sorted(reduced)))
     return None
+
+
+def _is_whole(found: Windows, number: int, at: int) -> bool:
+    """Whether a reduced dimension of an input is read from its first to its last element, without a border."""
+    dim, source = found.operands[number][at], found.sources[number]
+    ((loop, dilation),) = dim.kernel
+    have = ir.RankedTensorType(source.value.type).shape[at]
+    return dilation == 1 and not dim.first and not source.low[at] and have == found.sizes[loop]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from tilewright.ir.generics import kinds, maps, uses, walk
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
-from tilewright.targets.mesh.attributes import BORDER, LOOPS, Fixed
+from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, LOOPS, WAYS, Fixed
 from tilewright.targets.mesh.computations import Product, computation, dims
 from tilewright.targets.mesh.images.plan import Axes, Choice, Grid, plan, roles_of
 from tilewright.targets.mesh.images.windows import Windows, windows
@@ -109,8 +109,16 @@ def mark_borders(found: Windows) -> None:
     """Note which ops only make borders of windows that the grid reads, if no other op reads them."""
     for source in found.sources:
         for op in reversed(source.made):
-            if all(BORDER in user.attributes or LOOPS in user.attributes for user, _ in uses(op.results[0])):
+            if all(_makes_borders(user, number) for user, number in uses(op.results[0])):
                 op.attributes[BORDER] = ir.UnitAttr.get()
+
+
+def _makes_borders(user: ir.Operation, number: int) -> bool:
+    """Whether a reader needs no border: it makes one, or makes it as it reads windows on the grid."""
+    if BORDER in user.attributes:
+        return True
+    way = ir.StringAttr(user.attributes[ALGORITHM]).value if ALGORITHM in user.attributes else ""
+    return way in WAYS and number < len(user.operands) - 1
 
 
 def _readers(value: ir.Value) -> list[tuple[ir.Operation, int]]:

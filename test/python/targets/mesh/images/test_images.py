@@ -107,3 +107,48 @@ def test_windows_that_no_core_holds_stay_outside():
     model = conv((1, 2, 30, 600), (2, 2, 30, 599))
     text = tw.compile(model, TARGET).explain()
     assert re.search(r"its windows take \d+ bytes of a core, which has \d+ left", text)
+
+
+BORDERED = """
+#image = affine_map<(h, w, o, r, s, c) -> (h + r, w + s, c)>
+#filter = affine_map<(h, w, o, r, s, c) -> (r, s, c, o)>
+#result = affine_map<(h, w, o, r, s, c) -> (h, w, o)>
+#same = affine_map<(h, w, c) -> (h, w, c)>
+ml_program.global private @w(#ml_program.extern<tensor<3x3x40x48xf32>>) : tensor<3x3x40x48xf32>
+func.func @main(%x: tensor<5x5x39xf32> {tile.name = "x"}) -> (tensor<5x5x48xf32>, tensor<7x7x40xf32>) {
+  %fill = arith.constant FILL : f32
+  %zero = arith.constant 0.0 : f32
+  %w = ml_program.global_load_const @w : tensor<3x3x40x48xf32>
+  %e = tensor.empty() : tensor<7x7x40xf32>
+  %a = linalg.fill ins(%fill : f32) outs(%e : tensor<7x7x40xf32>) -> tensor<7x7x40xf32>
+  %p = tensor.insert_slice %x into %a[1, 1, LOW] [5, 5, 39] [1, 1, 1] : tensor<5x5x39xf32> into tensor<7x7x40xf32>
+  %d = linalg.generic {indexing_maps = [#same, #same], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%p : tensor<7x7x40xf32>) outs(%e : tensor<7x7x40xf32>) {
+  ^bb0(%u: f32, %v: f32):
+    %m = arith.addf %u, %u : f32
+    linalg.yield %m : f32
+  } -> tensor<7x7x40xf32>
+  %ey = tensor.empty() : tensor<5x5x48xf32>
+  %c = linalg.fill ins(%zero : f32) outs(%ey : tensor<5x5x48xf32>) -> tensor<5x5x48xf32>
+  %y = linalg.generic {indexing_maps = [#image, #filter, #result],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%p, %w : tensor<7x7x40xf32>, tensor<3x3x40x48xf32>) outs(%c : tensor<5x5x48xf32>) {
+  ^bb0(%u: f32, %v: f32, %t: f32):
+    %m = arith.mulf %u, %v : f32
+    %s = arith.addf %t, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<5x5x48xf32>
+  return %y, %d : tensor<5x5x48xf32>, tensor<7x7x40xf32>
+}"""
+
+
+@pytest.mark.parametrize(("low", "fill"), [(1, 0.0), (0, 2.0)])
+def test_borders_of_channels_and_of_other_readers(low: int, fill: float):
+    """Channels have a border, too, which something else reads before the windows are."""
+    text = BORDERED.replace("LOW", str(low)).replace("FILL", str(fill))
+    x, w = drawn(5, 5, 39), drawn(3, 3, 40, 48)
+    got, doubled = tw.compile(text, TARGET, weights={"w": w})(x)
+    padded = np.pad(x, ((1, 1), (1, 1), (low, 1 - low)), constant_values=fill)
+    np.testing.assert_array_equal(doubled, 2 * padded)
+    wanted = np.einsum("hwcrs,rsco->hwo", np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (0, 1)), w)
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-3)

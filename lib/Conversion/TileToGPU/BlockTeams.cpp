@@ -11,6 +11,8 @@
 #include "lib/Conversion/TileToGPU/MemoryAccess.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace tilewright;
@@ -65,6 +67,22 @@ void BlockTeams::find(gpu::GPUFuncOp function) {
   });
 }
 
+/// Whether what an operation gives depends on numbers that only the blocks of a
+/// team read: others leave its loops at once, and go through it with zeros.
+static bool isKnownToTeam(Operation *op) {
+  if (op->use_empty())
+    return false;
+  return op
+      ->walk([](Operation *inner) {
+        auto load = dyn_cast<memref::LoadOp>(inner);
+        bool reads =
+            load && !load.getMemref().getDefiningOp<memref::AllocaOp>();
+        return reads || isa<scf::WhileOp>(inner) ? WalkResult::interrupt()
+                                                 : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 void BlockTeams::check(Operation *op, Team team, int64_t most) {
   auto fail = [&](const llvm::Twine &what) {
     op->emitOpError("has `tile.team` that ") << what;
@@ -80,4 +98,6 @@ void BlockTeams::check(Operation *op, Team team, int64_t most) {
                 " blocks");
   if (Team around = teamOf(op->getParentOp()); around && around != team)
     return fail("stands in what another team runs");
+  if (isKnownToTeam(op))
+    return fail("gives others what follows from numbers that it alone reads");
 }

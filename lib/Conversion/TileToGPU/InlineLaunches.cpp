@@ -270,7 +270,7 @@ private:
   void storeOnce(memref::StoreOp store) {
     meet(store, store, teamOf(store),
          [&](OpBuilder &nested) { nested.clone(*store.getOperation()); });
-    store.erase();
+    leave(store);
   }
 
   static int64_t threadsOf(gpu::GPUFuncOp op) {

@@ -20,14 +20,30 @@ LaunchMeetings::LaunchMeetings(gpu::GPUFuncOp function) : shared(function) {
   visit(function.getBody().front());
 }
 
-/// Launches and copies that an operation is, or holds.
+/// Where a number is read or written that blocks share; null for others, and
+/// for what is a thread's own.
+static Value numberOf(Operation *op) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  auto store = dyn_cast<memref::StoreOp>(op);
+  Value memref = load ? load.getMemref() : store ? store.getMemref() : Value();
+  return memref && !memref.getDefiningOp<memref::AllocaOp>() ? memref : Value();
+}
+
+/// Launches and copies that an operation is, or holds, and numbers that it
+/// reads and writes.
 static SmallVector<Operation *> workIn(Operation *op) {
   SmallVector<Operation *> found;
   op->walk([&](Operation *inner) {
-    if (isa<tile::LaunchOp, memref::CopyOp>(inner))
+    if (isa<tile::LaunchOp, memref::CopyOp>(inner) || numberOf(inner))
       found.push_back(inner);
   });
   return found;
+}
+
+/// Whether a number is written. Who reads one is waited for by its writers
+/// (`OrderedReads`).
+static bool isStored(Operation *op) {
+  return isa<memref::StoreOp>(op) && numberOf(op);
 }
 
 /// Whether all blocks do something in an operation that reads or writes
@@ -89,8 +105,19 @@ void LaunchMeetings::visit(Block &block) {
     else if (op.getNumRegions() > 0)
       enter(op, pending);
     else if (!isa<gpu::ReturnOp>(op) && !isMemoryEffectFree(&op))
-      teamOf(&op) ? meet(teamOf(&op), pending) : meetAll(pending);
+      touch(&op, pending);
   }
+}
+
+/// A number finds done what the blocks have begun that read or write it.
+void LaunchMeetings::touch(Operation *op, Work &pending) {
+  Team team = teamOf(op);
+  bool all = !team || llvm::any_of(pending, [&](const Pending &work) {
+    return work.team != team && numberOf(op) && needs(op, work.op);
+  });
+  all ? meetAll(pending) : meet(team, pending);
+  if (team && isStored(op))
+    pending.push_back({op, op, team, true});
 }
 
 /// A launch or a copy waits for what it needs.
@@ -127,7 +154,7 @@ void LaunchMeetings::enter(Operation &op, Work &pending) {
       visit(nested);
   nests.push_back(&op);
   for (Operation *each : inner)
-    if (teamOf(each))
+    if (teamOf(each) && (!numberOf(each) || isStored(each)))
       pending.push_back({each, &op, teamOf(each), true});
 }
 
@@ -153,6 +180,9 @@ static bool isNumber(Value value) {
 /// launch may write what it is given to read.
 static std::pair<SmallVector<Value>, SmallVector<Value>>
 accessesOf(Operation *op) {
+  if (Value number = numberOf(op))
+    return {isStored(op) ? SmallVector<Value>{number} : SmallVector<Value>(),
+            {number}};
   if (auto launch = dyn_cast<tile::LaunchOp>(op)) {
     SmallVector<Value> wrote = llvm::to_vector(launch.getOutputs());
     for (Value input : launch.getInputs())

@@ -41,8 +41,9 @@ public:
   bool mayWrite(mlir::Operation *op, mlir::memref::LoadOp load) const;
 
 private:
-  /// A launch or a copy that not all blocks have met behind; `place`: what of
-  /// the visited block it is in. `met`: its team has.
+  /// A launch, a copy, or a number that a team writes, that not all blocks have
+  /// met behind; `place`: what of the visited block it is in. `met`: its team
+  /// has.
   struct Pending {
     mlir::Operation *op, *place;
     Team team;
@@ -52,6 +53,7 @@ private:
 
   void visit(mlir::Block &block);
   void take(mlir::Operation *op, Work &pending);
+  void touch(mlir::Operation *op, Work &pending);
   void enter(mlir::Operation &op, Work &pending);
   void end(mlir::Block &block, Work &pending);
   void meet(Team team, Work &pending);

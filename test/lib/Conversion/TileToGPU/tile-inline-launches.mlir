@@ -328,7 +328,7 @@ gpu.module @kernels {
   // A loop of the first team: only its blocks take tasks, and meet behind each iteration.
   // CHECK: scf.for
   // CHECK: scf.if %[[IN1]] {
-  // CHECK: scf.for %{{.*}} = %[[B1]] to %{{.*}} step %[[N1]]
+  // CHECK: func.call @next_tasks({{.*}}, %[[B1]], %{{.*}}, %[[N1]])
   // CHECK: scf.if %[[IN1]] {
   // CHECK-NEXT: gpu.barrier
   // CHECK: llvm.inline_asm {{.*}} %[[C1]],
@@ -351,7 +351,7 @@ gpu.module @kernels {
   // What needs both waits for all blocks, whose counter is the first one.
   // CHECK-NOT: %[[C1]],
   // CHECK: llvm.inline_asm
-  // CHECK: scf.for %{{.*}} = %[[BLOCK]] to %{{.*}} step %[[BLOCKS]]
+  // CHECK: func.call @next_tasks({{.*}}, %[[BLOCK]], %{{.*}}, %[[BLOCKS]])
   gpu.func @teams(%x: !row, %y: !row, %go: !flag, %n: index) kernel
       attributes {tile.threads = 64 : i64, tile.blocks = 6 : i64} {
     %c0 = arith.constant 0 : index

@@ -149,7 +149,8 @@ private:
     unsigned other = wrote.getArgNumber() - loop.getNumInductionVars();
     if (isTouched(loop.getInitArgs()[number], load, store) ||
         isTouched(loop.getInitArgs()[other], load, store))
-      return "an iteration may read or write the same bytes elsewhere";
+      return "the loop or what is behind it may read or write the same bytes "
+             "elsewhere";
     return take({number, load, store});
   }
 
@@ -210,24 +211,28 @@ private:
         });
   }
 
-  /// Whether something else in the loop touches a buffer's bytes.
+  /// Whether something else in the loop touches a buffer's bytes, or something
+  /// behind it, where one of the two does not hold what it would.
   bool isTouched(Value buffer, tile::LoadOp load, tile::StoreOp store) {
     BufferBytes bytes = bytesOf(buffer);
     if (!isArgument(bytes.buffer))
       return true;
-    return loop
-        ->walk([&](Operation *op) {
-          if (op == load || op == store || isMemoryEffectFree(op) ||
-              op->getNumRegions() > 0)
-            return WalkResult::advance();
-          Value memref =
-              isa<tile::LoadOp>(op)    ? cast<tile::LoadOp>(op).getMemref()
-              : isa<tile::StoreOp>(op) ? cast<tile::StoreOp>(op).getMemref()
-                                       : Value();
-          return !memref || meets(bytes, memref) ? WalkResult::interrupt()
-                                                 : WalkResult::advance();
-        })
-        .wasInterrupted();
+    auto isOther = [&](Operation *op) {
+      if (op == load || op == store || isMemoryEffectFree(op) ||
+          op->getNumRegions() > 0)
+        return WalkResult::advance();
+      Value memref = isa<tile::LoadOp>(op) ? cast<tile::LoadOp>(op).getMemref()
+                     : isa<tile::StoreOp>(op)
+                         ? cast<tile::StoreOp>(op).getMemref()
+                         : Value();
+      return !memref || meets(bytes, memref) ? WalkResult::interrupt()
+                                             : WalkResult::advance();
+    };
+    for (Operation *op = loop; !op->hasTrait<OpTrait::IsTerminator>();
+         op = op->getNextNode())
+      if (op->walk(isOther).wasInterrupted())
+        return true;
+    return false;
   }
 
   bool meets(const BufferBytes &bytes, Value memref) {

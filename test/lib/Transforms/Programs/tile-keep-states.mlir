@@ -99,7 +99,7 @@ tile.kernel @twice(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {
   }
   tile.return
 }
-// expected-remark@+1 {{goes through memory, not registers: an iteration may read or write the same bytes elsewhere}}
+// expected-remark@+1 {{goes through memory, not registers: the loop or what is behind it may read or write the same bytes elsewhere}}
 tile.kernel @beside(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -185,5 +185,28 @@ tile.kernel @vectors(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes
     }
     scf.yield %b, %a : memref<64xf32>, memref<64xf32>
   }
+  tile.return
+}
+
+// What stands behind the loop reads the state before the last one: registers no longer hold it.
+// CHECK-LABEL: tile.kernel @behind
+// CHECK-SAME: tile.level = "task"
+// CHECK: scf.for
+// CHECK: tile.store
+// CHECK: scf.yield
+// expected-remark@+1 {{the loop or what is behind it may read or write the same bytes elsewhere}}
+tile.kernel @behind(%h: memref<64xf32>, %n: memref<64xf32>, %z: memref<64xf32>) grid(%i)
+    attributes {tile.level = "thread"} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r:2 = scf.for %t = %c0 to %c8 step %c1 iter_args(%a = %h, %b = %n) -> (memref<64xf32>, memref<64xf32>) {
+    %s = tile.load %a[%c0] : memref<64xf32>, !tile.tile<8xf32>
+    %e = math.tanh %s : !tile.tile<8xf32>
+    tile.store %e, %b[%c0] : !tile.tile<8xf32>, memref<64xf32>
+    scf.yield %b, %a : memref<64xf32>, memref<64xf32>
+  }
+  %last = tile.load %n[%c0] : memref<64xf32>, !tile.tile<8xf32>
+  tile.store %last, %z[%c0] : !tile.tile<8xf32>, memref<64xf32>
   tile.return
 }

@@ -99,7 +99,7 @@ tile.kernel @twice(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {
   }
   tile.return
 }
-// expected-remark@+1 {{goes through memory, not registers: the loop or what is behind it may read or write the same bytes elsewhere}}
+// expected-remark@+1 {{the loop or what is behind it may read or write the same bytes elsewhere}}
 tile.kernel @beside(%h: memref<64xf32>, %n: memref<64xf32>) grid(%i) attributes {tile.level = "thread"} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -55,6 +55,12 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
         help="exact (default); winograd, winograd4: convolutions that multiply less and round more; fast: approximate "
         "functions (cuda targets)",
     )
+    parser.add_argument(
+        "--padded",
+        metavar="INPUT",
+        help="an input [batch, tokens] that is zero at padding (attention_mask), which no output at a token depends "
+        "on: tokens that are padding are left out, and outputs there are zeros",
+    )
 
 
 def add_source(parser: argparse.ArgumentParser, accepted: str) -> None:
@@ -134,10 +140,11 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
 
     if is_compiled(options.model):
         chosen = options.shape or options.accuracy != "exact" or options.precision != "f32"
+        chosen = chosen or options.padded
         if chosen or options.cubin or options.target != DEFAULT_TARGET:
             raise UserError(
-                f"{options.model} is compiled already: --shape, --target, --accuracy, --precision and --cubin have no "
-                "effect on it"
+                f"{options.model} is compiled already: --shape, --target, --accuracy, --precision, --padded and --cubin "
+                "have no effect on it"
             )
         return tw.load(options.model, threads=options.threads, emulate=options.emulate)
     from tilewright.compiler.dynamic_shapes import DynamicShapesModel
@@ -145,6 +152,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     shapes = parse_shapes(options.shape)
     more["accuracy"] = options.accuracy
     more["precision"] = options.precision
+    more["padded"] = options.padded
     more["emulate"] = options.emulate
     more["cubin"] = options.cubin
     if options.calibration:

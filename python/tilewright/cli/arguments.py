@@ -143,8 +143,8 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
         chosen = chosen or options.padded
         if chosen or options.cubin or options.target != DEFAULT_TARGET:
             raise UserError(
-                f"{options.model} is compiled already: --shape, --target, --accuracy, --precision, --padded and --cubin "
-                "have no effect on it"
+                f"{options.model} is compiled already: --shape, --target, --accuracy, --precision, --padded and "
+                "--cubin have no effect on it"
             )
         return tw.load(options.model, threads=options.threads, emulate=options.emulate)
     from tilewright.compiler.dynamic_shapes import DynamicShapesModel

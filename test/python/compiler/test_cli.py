@@ -107,7 +107,7 @@ def test_compare(artifact, tmp_path, capsys):
         (["run", "ARTIFACT", "--shape", "batch=1"], "is compiled already"),
         (["compile", "ARTIFACT"], "is compiled already"),
         (["run", "ARTIFACT", "--precision", "bf16"], "is compiled already"),
-        (["run", "ARTIFACT", "--padded", "x"], "--padded and --cubin have no effect on it"),
+        (["run", "ARTIFACT", "--padded", "x"], "--padded and --cubin have no effect"),
         (["compile", "MLIR", "--precision", "int8"], "needs calibration="),
         (["compile", "MLIR", "--precision", "int8", "--calibration", "none.npz"], "--calibration none.npz: "),
         (["compile", "MLIR", "--shape", "batch"], "--shape batch: expected NAME=SIZE"),

@@ -149,8 +149,8 @@ def _shift(op: ir.Operation) -> Program:
 
 
 def _halo(op: ir.Operation) -> Program:
-    dim, *places = (ir.IntegerAttr(op.attributes[name]).value for name in ("dim", "from", "step", "size"))
-    return widen(laid(op.operands[0]), dim, *places, op.attributes["fill"].value)
+    dim, begin, step, size = (ir.IntegerAttr(op.attributes[name]).value for name in ("dim", "from", "step", "size"))
+    return widen(laid(op.operands[0]), dim, begin, step, size, op.attributes["fill"].value)
 
 
 def _relayout(op: ir.Operation) -> Program:

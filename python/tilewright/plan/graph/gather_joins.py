@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tilewright.devices import facts
 from tilewright.ir.generics import create, create_generic, create_number, kinds, loops_of, maker, maps, uses, walk
-from tilewright.ir.joins import Join, join_of
 from tilewright.ir.structure import Kind, describe
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, option, register
+
+if TYPE_CHECKING:
+    from tilewright.ir.joins import Join
 
 _BINARY = {ir.AffineAddExpr: "arith.addi", ir.AffineMulExpr: "arith.muli"}
 _DIVISIONS = {ir.AffineFloorDivExpr: "arith.divui", ir.AffineModExpr: "arith.remui"}
@@ -87,6 +89,8 @@ class GatherJoins(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Visit the operands of products."""
+        from tilewright.ir.joins import join_of
+
         blocks: list[ir.Block] = []
         for product in walk(op, "linalg.generic"):
             for value in list(product.operands)[:-1]:

@@ -28,7 +28,7 @@ def run_tool(name: str, *arguments: str, stdin: str = "") -> subprocess.Complete
 
 
 def test_tile_opt_imports_little() -> None:
-    """What a start costs, as a count: 420 modules, of which 245 are ours (passes that can be asked for), none large."""
+    """What a start costs, as a count: 430 modules, of which 255 are ours (passes that can be asked for), none large."""
     command = [sys.executable, "-X", "importtime", "-m", "tilewright.tools.tile_opt", "--cse", "-"]
     done = subprocess.run(command, input=MODULE, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
@@ -36,7 +36,7 @@ def test_tile_opt_imports_little() -> None:
     names = [line[2].strip() for line in lines]
     assert "tilewright.passes.registry" in names
     assert not {"numpy", "onnx", "torch", "onnxruntime", "ml_dtypes"} & set(names)
-    assert len([name for name in names if name.startswith("tilewright")]) < 255 and len(names) < 460
+    assert len([name for name in names if name.startswith("tilewright")]) < 262 and len(names) < 460
 
 
 def test_tile_opt_imports_no_heavy_modules() -> None:

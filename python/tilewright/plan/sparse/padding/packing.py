@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tilewright.core.errors import UserError
+from tilewright.ir import decisions
 from tilewright.ir.generics import (
     body,
     create,
@@ -28,8 +29,6 @@ from tilewright.plan.sparse.dynamic.lower_dynamic import empty
 from tilewright.plan.sparse.forms.indices import number
 from tilewright.plan.sparse.forms.making import filled
 from tilewright.plan.sparse.padding.tokens import Step, Tokens, packed_steps, sorted_ops
-
-_NAME = "tile.name"
 
 
 def skip_padding(op: ir.Operation) -> None:
@@ -86,7 +85,7 @@ def _mask(function: ir.Operation, name: str) -> ir.Value:
             if "arg_attrs" in function.attributes
             else {}
         )
-        names.append(ir.StringAttr(held[_NAME]).value if _NAME in held else f"input {at}")
+        names.append(ir.StringAttr(held[decisions.NAME]).value if decisions.NAME in held else f"input {at}")
         if names[-1] != name:
             continue
         if not isinstance(argument.type, ir.RankedTensorType) or argument.type.rank != 2:

@@ -9,8 +9,6 @@ needs goes on. With one step per block, and borders no longer than a block, that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import gcd
 from typing import Any
@@ -156,7 +154,7 @@ class _Exchange:
         for there, before in ((first < 0, True), (last >= own.count, False)):
             if not there:
                 continue
-            with _each(self.writer, own.wanted) as at:
+            with self.writer.turns(own.wanted) as at:
                 piece = self.place * own.step + own.first + at
                 outside = less(piece, 0) if before else at_least(piece, own.count)
                 self.writer.compute(cores(outside, order=self.what.order), kernel, (), (slot(self.end, at),))
@@ -194,7 +192,7 @@ class _Exchange:
     def _keep(self, buffer: str, base: Term, first: int, distance: Term) -> None:
         """Copy what is wanted of what comes from so many places before."""
         own = self.pieces
-        with _each(self.writer, own.wanted) as at:
+        with self.writer.turns(own.wanted) as at:
             piece = self.place * own.step + own.first + at
             conditions = [equal(piece // own.held, self.place - distance)]
             if own.first < 0:
@@ -250,13 +248,3 @@ class _Way:
         if own.wanted < own.step:  # pieces between parts go nowhere
             found.append(less((piece - own.first) % own.step, own.wanted))
         return found
-
-
-@contextmanager
-def _each(writer: Writer, count: int) -> Iterator[Term]:
-    """A loop, if there is more than one turn."""
-    if count == 1:
-        yield term(0)
-        return
-    with writer.loop(count) as turn:
-        yield turn

@@ -9,8 +9,6 @@ those along a folded ring are two formulas, of even and of odd places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -185,7 +183,7 @@ def travel(writer: Writer, step: Step, start: str, shape: tuple[int, ...], dtype
     """
     end = writer.buffer("y", shape, dtype, step.wanted)
     if not step.inside(_places(writer.height, writer.width)).all():
-        with _each(writer, step.wanted) as at:
+        with writer.turns(step.wanted) as at:
             writer.compute(ALL, Fill(shape, np.dtype(dtype)), (), (slot(end, at),))
     _keep(writer, step, (start, term(0)), end, term(0))
     if step.axis is None:
@@ -193,12 +191,12 @@ def travel(writer: Writer, step: Step, start: str, shape: tuple[int, ...], dtype
     ahead, back = step.reach(writer.height, writer.width)
     ways = [_Way(writer, step.axis, sign, reach, step.held) for sign, reach in ((1, ahead), (-1, back)) if reach]
     buffers = [writer.buffer(f"{way.name}_tiles", shape, dtype, 2 * step.held) for way in ways]
-    with _each(writer, step.held) as at:
+    with writer.turns(step.held) as at:
         for buffer in buffers:
             writer.compute(ALL, Store(), (slot(start, at),), (slot(buffer, at),))
     with writer.loop(max(ahead, back)) as turn:
         for count, first, together in _batches(step.held):
-            with _each(writer, count) as batch:
+            with writer.turns(count) as batch:
                 pieces = [batch * together + first + one for one in range(together)]
                 hops = product(pieces, zip(ways, buffers, strict=True))
                 writer.wait([token for at, (way, one) in hops for token in way.hop(one, turn, at)], "round")
@@ -242,7 +240,7 @@ def _keep(writer: Writer, step: Step, source: tuple[str, Term], end: str, distan
     buffer, first = source
     place = Y if step.axis == "y" else X
     length = writer.height if step.axis == "y" else writer.width
-    with _each(writer, step.wanted) as number:
+    with writer.turns(step.wanted) as number:
         for conditions, at in step.cases(writer.height, writer.width):
             origin, found = step.find(at, number)
             if origin is None:
@@ -259,16 +257,6 @@ def _batches(pieces: int) -> list[tuple[int, int, int]]:
     whole, rest = divmod(pieces, TOGETHER)
     batches = [(whole, 0, TOGETHER), (1, whole * TOGETHER, rest)]
     return [batch for batch in batches if batch[0] and batch[2]]
-
-
-@contextmanager
-def _each(writer: Writer, count: int) -> Iterator[Term]:
-    """A loop, if there is more than one turn."""
-    if count == 1:
-        yield term(0)
-        return
-    with writer.loop(count) as turn:
-        yield turn
 
 
 def _logical(place: Term, length: int) -> list[tuple[tuple[Condition, ...], Term]]:

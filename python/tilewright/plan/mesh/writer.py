@@ -129,6 +129,15 @@ class Writer:
         if count:
             self._add(Loop(count, tuple(body)))
 
+    @contextmanager
+    def turns(self, count: int) -> Iterator[Term]:
+        """A loop, if there is more than one turn; yields its index."""
+        if count == 1:
+            yield term(0)
+            return
+        with self.loop(count) as turn:
+            yield turn
+
     def program(self) -> Program:
         """What was written."""
         return Program(

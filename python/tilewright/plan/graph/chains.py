@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tilewright.ir.constants import trip_count
 from tilewright.ir.structure import EXPECTED
 from tilewright.mlir import ir
-from tilewright.plan.graph.device_loops import CONTROL
+from tilewright.plan.graph.device_loops import CONTROL, launches_in, work_in
 from tilewright.plan.graph.side_by_side import VIEWS
 
 _WORK = frozenset(("tile.launch", "memref.copy"))
@@ -52,16 +52,6 @@ def touched_by(op: ir.Operation) -> Touched:
             if isinstance(value.type, ir.MemRefType):
                 (found.written if is_written else found.read).update(_buffers(value, set()))
     return found
-
-
-def work_in(op: ir.Operation, names: frozenset[str] = _WORK) -> Iterator[ir.Operation]:
-    """Operations of some names that an operation is, or holds."""
-    if op.name in names:
-        yield op
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from work_in(inner.operation, names)
 
 
 def _operands(op: ir.Operation) -> Iterator[tuple[ir.Value, bool]]:
@@ -179,9 +169,7 @@ class Clock:
 
     def widest(self, ops: Sequence[ir.Operation]) -> int:
         """Tasks of the launch with the most of them."""
-        return max(
-            (self._rounds(op)[0] for each in ops for op in work_in(each, frozenset(("tile.launch",)))), default=1
-        )
+        return max((self._rounds(op)[0] for each in ops for op in launches_in(each)), default=1)
 
 
 def _work_of(block: ir.Block) -> list[ir.Operation]:

@@ -212,9 +212,14 @@ def _wrong(stretch: Stretch, kernels: Kernels, limits: Limits) -> Iterator[tuple
         yield op, _ties(op, marked) or kernels.crowded(launches[op], held, limits)
 
 
+def work_in(op: ir.Operation, names: frozenset[str]) -> Iterator[ir.Operation]:
+    """An operation, if it has one of these names, and those in it."""
+    return (inner for inner in _walk(op) if inner.name in names)
+
+
 def launches_in(op: ir.Operation) -> Iterator[ir.Operation]:
     """An operation, if it is a launch, and those in it."""
-    return (inner for inner in _walk(op) if inner.name == "tile.launch")
+    return work_in(op, frozenset(("tile.launch",)))
 
 
 def team_blocks(op: ir.Operation) -> int:

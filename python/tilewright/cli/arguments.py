@@ -139,8 +139,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     import tilewright as tw
 
     if is_compiled(options.model):
-        chosen = options.shape or options.accuracy != "exact" or options.precision != "f32"
-        chosen = chosen or options.padded
+        chosen = options.shape or options.padded or options.accuracy != "exact" or options.precision != "f32"
         if chosen or options.cubin or options.target != DEFAULT_TARGET:
             raise UserError(
                 f"{options.model} is compiled already: --shape, --target, --accuracy, --precision, --padded and "

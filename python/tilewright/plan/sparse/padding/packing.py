@@ -78,22 +78,19 @@ def _skip(function: ir.Operation, name: str) -> None:
 def _mask(function: ir.Operation, name: str) -> ir.Value:
     """The input of this name."""
     arguments = list(function.regions[0].blocks[0].arguments)
-    names = []
-    for at, argument in enumerate(arguments):
-        held = (
-            ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[at])
-            if "arg_attrs" in function.attributes
-            else {}
+    given = function.attributes["arg_attrs"] if "arg_attrs" in function.attributes else [{}] * len(arguments)
+    names = [
+        ir.StringAttr(held[decisions.NAME]).value if decisions.NAME in held else f"input {at}"
+        for at, held in enumerate(given)
+    ]
+    if name not in names:
+        raise UserError(f"padded={name!r}: the model has no such input; it has {', '.join(names)}")
+    mask = arguments[names.index(name)]
+    if not isinstance(mask.type, ir.RankedTensorType) or mask.type.rank != 2:
+        raise UserError(
+            f"padded={name!r}: a mask of padding is a tensor [batch, tokens], and this input is {mask.type}"
         )
-        names.append(ir.StringAttr(held[decisions.NAME]).value if decisions.NAME in held else f"input {at}")
-        if names[-1] != name:
-            continue
-        if not isinstance(argument.type, ir.RankedTensorType) or argument.type.rank != 2:
-            raise UserError(
-                f"padded={name!r}: a mask of padding is a tensor [batch, tokens], and this input is {argument.type}"
-            )
-        return argument
-    raise UserError(f"padded={name!r}: the model has no such input; it has {', '.join(names)}")
+    return mask
 
 
 class Packing:
@@ -215,7 +212,7 @@ class Packing:
         value = self._of(source)
         collapses = op.name == "tensor.collapse_shape"
         large = result if not collapses else source
-        groups = [g for g in groups_of(op.attributes["reassociation"])]
+        groups = groups_of(op.attributes["reassociation"])
         lead = self._tokens.lead(large)
         rest = [[d - lead + 1 for d in group] for group in groups if group[0] >= lead]
         if all(len(group) == 1 for group in rest):

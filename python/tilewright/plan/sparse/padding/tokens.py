@@ -188,10 +188,7 @@ def packed_steps(tokens: Tokens) -> tuple[set[ir.Operation], set[ir.Operation]]:
     What leads to a product may also be read by others (a mask is, by attention): those read it as it was. What follows
     from a product is made for packed tokens only.
     """
-    after: set[ir.Operation] = set()
-    for op in [*tokens.steps, *tokens.views]:
-        if op in tokens.steps and tokens.steps[op].product:
-            after.add(op)
+    after = {op for op, step in tokens.steps.items() if step.product}
     if not after:
         return set(), set()
     order = sorted_ops(tokens)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from tilewright.devices.device import Device
 from tilewright.ir.generics import create, create_split, is_copy, maker, maps, positions, uses
 from tilewright.mlir import ir
-from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, fill, packed_x, x_type
+from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, fill, packed_x, up, x_type
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import kernel, launch, tasks_of
 
@@ -51,7 +51,7 @@ def packed_lanes(product: Product, dense: ir.Value, plan: RowsKernel, device: De
         return create_split(dense, 0, [1, plan.depth])
     tasks = tasks_of(product, plan.width)
     parts = max(-(-2 * device.units.count // max(-(-plan.columns // plan.width), 1)), 1)
-    chunk = max(_up(-(-plan.deep // parts), plan.lanes), _LEAST_ROWS)
+    chunk = max(up(-(-plan.deep // parts), plan.lanes), _LEAST_ROWS)
     name = kernel(_text(plan, chunk), "sparse_lanes")
     for made in _launches(_root(dense)):
         if _is_same(made, name, dense.type):
@@ -129,7 +129,3 @@ tile.kernel @KERNEL(%x: {x_type(k)}, %packed: {packed_x(k)}) grid(%task, %part) 
   tile.return
 }}
 """
-
-
-def _up(size: int, step: int) -> int:
-    return -(-size // step) * step

@@ -26,7 +26,7 @@ from tilewright.plan.sparse.forms.cpu.lanes import (
 )
 from tilewright.plan.sparse.forms.cpu.packing import known_source, mask_lists, nm_lists, paired_lists
 from tilewright.plan.sparse.forms.cpu.pairs import Pairs, paired, positions_of
-from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text
+from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, rows_text, up
 from tilewright.plan.sparse.forms.cpu.rows_of_blocks import edges, panels_of, reason_for_blocks
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import kernel, launch, result_of, tasks_of
@@ -243,7 +243,7 @@ def plan_pairs(product: Product, plan: RowsKernel, device: Device) -> tuple[Rows
 def _even_block(most: int, window: int, depth: int) -> int:
     """Terms of a block, whole windows: few blocks, and little behind the depth; above `most` where there is none."""
     least = _over(depth, max(most // window * window, window))
-    blocks = [(parts, _up(_over(depth, parts), window)) for parts in range(least, 2 * least + 1)]
+    blocks = [(parts, up(_over(depth, parts), window)) for parts in range(least, 2 * least + 1)]
     return min(blocks, key=lambda one: one[0] * (one[1] + _LIST))[1]
 
 
@@ -279,7 +279,7 @@ def _block(most: int, steps: tuple[int, int], depth: int) -> int:
     if step > most or step > depth:
         step = least
     blocks = _over(depth, max(most // step * step, step))
-    return _up(_over(depth, blocks), step)
+    return up(_over(depth, blocks), step)
 
 
 def _whole(device: Device, depth: int, lanes: int, size: int) -> int:
@@ -292,15 +292,11 @@ def _chunk(rows: int, bytes_of_row: int, tasks: int, lanes: int, device: Device)
     """Rows of a task: sums fit in a third of the second cache, and every core has two tasks where there are so many."""
     fitting = max(device.level("l2").bytes // 3 // bytes_of_row, lanes)
     parts = max(_over(2 * device.units.count, tasks), _over(rows, fitting))
-    return min(rows, max(_up(_over(rows, parts), lanes), 4 * lanes))
+    return min(rows, max(up(_over(rows, parts), lanes), 4 * lanes))
 
 
 def _over(size: int, by: int) -> int:
     return -(-size // by)
-
-
-def _up(size: int, step: int) -> int:
-    return _over(size, step) * step
 
 
 def _launched(product: Product, plan: RowsKernel, lists: list[ir.Value], device: Device) -> ir.Value:

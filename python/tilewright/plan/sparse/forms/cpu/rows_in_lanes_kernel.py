@@ -72,7 +72,7 @@ class RowsKernel:
     @property
     def deep(self) -> int:
         """Rows that x has where it is packed: whole blocks, in whole squares."""
-        return _up(self.blocks * self.block, self.lanes)
+        return up(self.blocks * self.block, self.lanes)
 
     @property
     def parts(self) -> int:
@@ -87,12 +87,12 @@ class RowsKernel:
     @property
     def held(self) -> int:
         """Rows of x of a panel, and what fetching whole squares adds."""
-        return _up(self.block * min(self.panel, self.blocks), self.lanes)
+        return up(self.block * min(self.panel, self.blocks), self.lanes)
 
     @property
     def strip(self) -> int:
         """Rows of sums that are kept until they are written."""
-        return _up(min(self.chunk, _STRIP) if self.blocks == 1 else self.chunk, self.lanes)
+        return up(min(self.chunk, _STRIP) if self.blocks == 1 else self.chunk, self.lanes)
 
     @property
     def words(self) -> str:
@@ -413,5 +413,6 @@ def _over(size: int, by: int) -> int:
     return size // by if size >= 0 else size
 
 
-def _up(size: int, step: int) -> int:
+def up(size: int, step: int) -> int:
+    """The next multiple of a step."""
     return -(-size // step) * step

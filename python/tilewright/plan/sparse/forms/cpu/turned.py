@@ -55,7 +55,7 @@ def _between(second: Product) -> tuple[list[ir.Operation], list[ir.Operation]] |
     """What stands between products and their reader, which nothing else reads: elementwise operations, products."""
     chain: list[ir.Operation] = []
     makers: list[ir.Operation] = []
-    todo, inside = [second.dense], [second.op]
+    todo = [second.dense]
     while todo:
         made = maker(todo.pop())
         if made is None or made.block != second.op.block:
@@ -71,7 +71,7 @@ def _between(second: Product) -> tuple[list[ir.Operation], list[ir.Operation]] |
             ]
         else:
             return None
-    inside += chain
+    inside = [second.op, *chain]
     readers = [one for op in (*chain, *makers) for one in uses(op.results[0])]
     alike = all(user in inside and _reads_alike(user, number, second.op) for user, number in readers)
     return (chain, makers) if chain and alike else None

@@ -24,6 +24,13 @@ Team tilewright::teamOf(Operation *op) {
   return {};
 }
 
+Value tilewright::getSharedNumber(Operation *op) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  auto store = dyn_cast<memref::StoreOp>(op);
+  Value memref = load ? load.getMemref() : store ? store.getMemref() : Value();
+  return memref && !memref.getDefiningOp<memref::AllocaOp>() ? memref : Value();
+}
+
 BlockTeams::BlockTeams(gpu::GPUFuncOp function) {
   groups.insert({Team(), BlockGroup()});
   find(function);
@@ -74,9 +81,7 @@ static bool isKnownToTeam(Operation *op) {
     return false;
   return op
       ->walk([](Operation *inner) {
-        auto load = dyn_cast<memref::LoadOp>(inner);
-        bool reads =
-            load && !load.getMemref().getDefiningOp<memref::AllocaOp>();
+        bool reads = isa<memref::LoadOp>(inner) && getSharedNumber(inner);
         return reads || isa<scf::WhileOp>(inner) ? WalkResult::interrupt()
                                                  : WalkResult::advance();
       })

@@ -19,6 +19,10 @@ namespace tilewright {
 using Team = mlir::DenseI64ArrayAttr;
 Team teamOf(mlir::Operation *op);
 
+/// Where a number is read or written that blocks share; null for others, and
+/// for what is a thread's own.
+mlir::Value getSharedNumber(mlir::Operation *op);
+
 /// Blocks that share work and meet: all of a grid, or a team.
 struct BlockGroup {
   /// Whether the running block is one of them; null for all of a grid.

@@ -70,7 +70,7 @@ public:
     });
     function.walk([&](memref::StoreOp store) {
       // What is a thread's own, each thread writes.
-      if (store.getMemref().getDefiningOp<memref::AllocaOp>())
+      if (!getSharedNumber(store))
         return;
       written.insert(getMemory(store.getMemref()));
       stores.push_back(store);
@@ -193,8 +193,7 @@ private:
       return;
     SmallVector<Operation *> found;
     function.walk([&](Operation *op) {
-      auto load = dyn_cast<memref::LoadOp>(op);
-      bool reads = load && !load.getMemref().getDefiningOp<memref::AllocaOp>();
+      bool reads = isa<memref::LoadOp>(op) && getSharedNumber(op);
       if (teamOf(op) && (reads || isa<scf::ConditionOp>(op)))
         found.push_back(op);
     });

@@ -20,21 +20,12 @@ LaunchMeetings::LaunchMeetings(gpu::GPUFuncOp function) : shared(function) {
   visit(function.getBody().front());
 }
 
-/// Where a number is read or written that blocks share; null for others, and
-/// for what is a thread's own.
-static Value numberOf(Operation *op) {
-  auto load = dyn_cast<memref::LoadOp>(op);
-  auto store = dyn_cast<memref::StoreOp>(op);
-  Value memref = load ? load.getMemref() : store ? store.getMemref() : Value();
-  return memref && !memref.getDefiningOp<memref::AllocaOp>() ? memref : Value();
-}
-
 /// Launches and copies that an operation is, or holds, and numbers that it
 /// reads and writes.
 static SmallVector<Operation *> workIn(Operation *op) {
   SmallVector<Operation *> found;
   op->walk([&](Operation *inner) {
-    if (isa<tile::LaunchOp, memref::CopyOp>(inner) || numberOf(inner))
+    if (isa<tile::LaunchOp, memref::CopyOp>(inner) || getSharedNumber(inner))
       found.push_back(inner);
   });
   return found;
@@ -43,7 +34,7 @@ static SmallVector<Operation *> workIn(Operation *op) {
 /// Whether a number is written. Who reads one is waited for by its writers
 /// (`OrderedReads`).
 static bool isStored(Operation *op) {
-  return isa<memref::StoreOp>(op) && numberOf(op);
+  return isa<memref::StoreOp>(op) && getSharedNumber(op);
 }
 
 /// Whether all blocks do something in an operation that reads or writes
@@ -113,7 +104,7 @@ void LaunchMeetings::visit(Block &block) {
 void LaunchMeetings::touch(Operation *op, Work &pending) {
   Team team = teamOf(op);
   bool all = !team || llvm::any_of(pending, [&](const Pending &work) {
-    return work.team != team && numberOf(op) && needs(op, work.op);
+    return work.team != team && getSharedNumber(op) && needs(op, work.op);
   });
   all ? meetAll(pending) : meet(team, pending);
   if (team && isStored(op))
@@ -154,7 +145,7 @@ void LaunchMeetings::enter(Operation &op, Work &pending) {
       visit(nested);
   nests.push_back(&op);
   for (Operation *each : inner)
-    if (teamOf(each) && (!numberOf(each) || isStored(each)))
+    if (teamOf(each) && (!getSharedNumber(each) || isStored(each)))
       pending.push_back({each, &op, teamOf(each), true});
 }
 
@@ -180,7 +171,7 @@ static bool isNumber(Value value) {
 /// launch may write what it is given to read.
 static std::pair<SmallVector<Value>, SmallVector<Value>>
 accessesOf(Operation *op) {
-  if (Value number = numberOf(op))
+  if (Value number = getSharedNumber(op))
     return {isStored(op) ? SmallVector<Value>{number} : SmallVector<Value>(),
             {number}};
   if (auto launch = dyn_cast<tile::LaunchOp>(op)) {

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import prod
@@ -183,6 +183,38 @@ class Kernels:
             return self._units if known is None else known
 
         return max(1, min(held, max(tasks_at_a_time(ops, tasks))))
+
+
+def visit_stretches(
+    module: ir.Operation,
+    units: int,
+    take: Callable[[Stretch, Kernels], bool],
+    leave: Callable[[ir.Operation, str], None] = lambda op, reason: None,
+) -> None:
+    """Show whoever decides each stretch of the host functions, from outside in.
+
+    Args:
+        module: with kernels and host functions.
+        units: multiprocessors of the GPU.
+        take: whether a stretch becomes a kernel; if not, what is in its loops and branches may.
+        leave: told of each loop or branch with launches that stays with the host, and why it is in no stretch; "".
+    """
+    kernels = Kernels(module, units)
+
+    def visit(op: ir.Operation) -> None:
+        limits = Limits(rate_of_gpu(op, "loop.longest"), rate_of_gpu(op, "launch"))
+        for region in op.regions:
+            for block in region.blocks:
+                found = find_stretches(block, kernels, limits)
+                taken = {each for stretch in found.stretches if take(stretch, kernels) for each in stretch.marked}
+                for inner in (child.operation for child in block.operations):
+                    if inner.name in CONTROL and inner not in taken:
+                        leave(inner, found.reasons.get(inner, ""))
+                        visit(inner)
+
+    for function in module.regions[0].blocks[0].operations:
+        if function.operation.name == "func.func":
+            visit(function.operation)
 
 
 def find_stretches(block: ir.Block, kernels: Kernels, limits: Limits) -> Found:

@@ -18,12 +18,11 @@ from tilewright.passes import Pass, device_option, register, remark
 from tilewright.plan.graph.device_loops import (
     CONTROL,
     Kernels,
-    Limits,
     Stretch,
-    find_stretches,
     launches_in,
     rate_of_gpu,
     team_blocks,
+    visit_stretches,
 )
 
 
@@ -70,36 +69,24 @@ class PlanLoops(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Decide about each stretch of the host function that a kernel could be."""
-        kernels = Kernels(op, self.units)
-        for function in op.regions[0].blocks[0].operations:
-            if function.operation.name == "func.func":
-                self._visit(function.operation, kernels)
+        visit_stretches(op, self.units, _take, _leave)
 
-    def _visit(self, op: ir.Operation, kernels: Kernels) -> None:
-        limits = Limits(rate_of_gpu(op, "loop.longest"), rate_of_gpu(op, "launch"))
-        for region in op.regions:
-            for block in region.blocks:
-                found = find_stretches(block, kernels, limits)
-                taken = {each for stretch in found.stretches if self._take(stretch, kernels) for each in stretch.marked}
-                for inner in (child.operation for child in block.operations):
-                    if inner.name in CONTROL and inner not in taken:
-                        self._leave(inner, found.reasons.get(inner, ""), kernels)
 
-    def _leave(self, op: ir.Operation, reason: str, kernels: Kernels) -> None:
-        if reason and any(True for _ in launches_in(op)):
-            remark(op, f"{_WHAT[op.name]} stays with the host, which launches its kernels one by one: {reason}")
-        self._visit(op, kernels)
+def _leave(op: ir.Operation, reason: str) -> None:
+    if reason and any(True for _ in launches_in(op)):
+        remark(op, f"{_WHAT[op.name]} stays with the host, which launches its kernels one by one: {reason}")
 
-    def _take(self, stretch: Stretch, kernels: Kernels) -> bool:
-        """Mark a stretch where that saves time; whether it does."""
-        root = stretch.marked[0]
-        saved = rate_of_gpu(root, "launch") - rate_of_gpu(root, "grid.barrier")
-        if sum(map(_starts, stretch.marked)) < 2 or saved <= 0:
-            return False
-        blocks = max(kernels.blocks(stretch.marked), *map(team_blocks, stretch.marked))
-        for op in stretch.marked:
-            decisions.BLOCKS.set(op, blocks)
-        return True
+
+def _take(stretch: Stretch, kernels: Kernels) -> bool:
+    """Mark a stretch where that saves time; whether it does."""
+    root = stretch.marked[0]
+    saved = rate_of_gpu(root, "launch") - rate_of_gpu(root, "grid.barrier")
+    if sum(map(_starts, stretch.marked)) < 2 or saved <= 0:
+        return False
+    blocks = max(kernels.blocks(stretch.marked), *map(team_blocks, stretch.marked))
+    for op in stretch.marked:
+        decisions.BLOCKS.set(op, blocks)
+    return True
 
 
 _WHAT = {"scf.for": "a loop", "scf.while": "a loop", "scf.if": "a branch"}

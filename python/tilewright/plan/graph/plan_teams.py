@@ -23,7 +23,7 @@ from tilewright.plan.graph.chains import (
     share,
     touched_by,
 )
-from tilewright.plan.graph.device_loops import CONTROL, Kernels, Limits, find_stretches, launches_in, rate_of_gpu
+from tilewright.plan.graph.device_loops import CONTROL, Kernels, Stretch, launches_in, rate_of_gpu, visit_stretches
 
 _LEAST_GAIN = 1.1
 """How many times as fast teams are predicted to be, at least: what tasks take beside each other is an estimate."""
@@ -85,22 +85,12 @@ class PlanTeams(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Look at what each kernel would be made of."""
-        kernels = Kernels(op, self.units)
-        for function in op.regions[0].blocks[0].operations:
-            if function.operation.name == "func.func":
-                self._look_into(function.operation, kernels)
+        visit_stretches(op, self.units, _divide)
 
-    def _look_into(self, op: ir.Operation, kernels: Kernels) -> None:
-        limits = Limits(rate_of_gpu(op, "loop.longest"), rate_of_gpu(op, "launch"))
-        for region in op.regions:
-            for block in region.blocks:
-                stretches = find_stretches(block, kernels, limits).stretches
-                for stretch in stretches:
-                    _Planner(stretch.marked, kernels).run()
-                taken = {each for stretch in stretches for each in stretch.marked}
-                for inner in (view.operation for view in block.operations):
-                    if inner.name in CONTROL and inner not in taken:
-                        self._look_into(inner, kernels)
+
+def _divide(stretch: Stretch, kernels: Kernels) -> bool:
+    _Planner(stretch.marked, kernels).run()
+    return True
 
 
 class _Planner:

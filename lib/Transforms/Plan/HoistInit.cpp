@@ -156,6 +156,10 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
       return markAllAnalysesPreserved();
     WeightAnalysis weights;
     SmallVector<Result> results = findResults(main, weights);
+    for (Operation *op : weights.onlySpread())
+      op->emitRemark("weights that are only spread stay with the loop: a list "
+                     "of them for all its iterations would take more than 1 "
+                     "MiB");
     if (results.empty())
       return markAllAnalysesPreserved();
     if (symbols.lookup("init")) {

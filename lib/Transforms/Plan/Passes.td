@@ -282,7 +282,9 @@ def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
     `@init` runs once, at compile time; each of its results is stored as a
     weight of its own (`tile.global` names it). Views of weights stay. In a loop
     over a list of weights, whose rows it takes one by one, a row is known too:
-    what follows from it is made for all iterations, as a list.
+    what follows from it is made for all iterations, as a list. What only spreads a
+    row over a larger tensor stays in the loop, with a remark, where that list would
+    take more than 1 MiB.
 
     Before:
     ```mlir

@@ -62,6 +62,32 @@ scf::ForOp tilewright::loopOfRow(Operation *op) {
   return isRow ? loop : scf::ForOp();
 }
 
+/// Bytes that what is only spread over the iterations of a loop may take.
+static constexpr int64_t kMostSpread = 1 << 20;
+
+static int64_t bytesOf(RankedTensorType type) {
+  Type element = type.getElementType();
+  int64_t bits =
+      element.isIntOrFloat() ? int64_t(element.getIntOrFloatBitWidth()) : 64;
+  return type.getNumElements() * llvm::divideCeil(bits, 8);
+}
+
+bool tilewright::spreads(Operation *op, scf::ForOp loop) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalgOp || !loop || op->getNumResults() != 1)
+    return false;
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type || !type.hasStaticShape())
+    return false;
+  int64_t read = 0;
+  for (Value input : linalgOp.getDpsInputs())
+    if (auto own = dyn_cast<RankedTensorType>(input.getType()))
+      read += own.getNumElements();
+  int64_t trips = *getConstantIntValue(loop.getUpperBound());
+  return type.getNumElements() > 2 * read &&
+         bytesOf(type) > kMostSpread / trips;
+}
+
 Knowledge WeightAnalysis::compute(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !isMemoryEffectFree(op))
@@ -81,6 +107,10 @@ Knowledge WeightAnalysis::compute(Value value) {
     if (!one.isKnown || (one.loop && all && one.loop != all))
       return {}; // a table of two loops would be larger than the weights
     all = one.loop ? one.loop : all;
+  }
+  if (spreads(op, all)) {
+    spread.push_back(op);
+    return {};
   }
   return {true, all};
 }

@@ -33,13 +33,22 @@ public:
     return of(value).isKnown && hasWeight(value);
   }
 
+  /// What would be known, if it were not only spread: each asked about once.
+  llvm::ArrayRef<mlir::Operation *> onlySpread() const { return spread; }
+
 private:
   Knowledge compute(mlir::Value value);
   bool hasWeight(mlir::Value value);
 
   llvm::DenseMap<mlir::Value, Knowledge> known;
   llvm::DenseMap<mlir::Value, bool> weights;
+  llvm::SmallVector<mlir::Operation *> spread;
 };
+
+/// Whether the list that a loop's iterations would have of a result is no more
+/// than rows of weights in many copies, and large: who reads it had better
+/// spread the row itself than read more memory in each iteration.
+bool spreads(mlir::Operation *op, mlir::scf::ForOp loop);
 
 /// Whether nothing has to be known for an operation's result: a constant, a
 /// weight or an empty tensor.

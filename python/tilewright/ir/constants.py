@@ -5,7 +5,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from tilewright.mlir import ir
+
+_MOST_SPREAD = 1 << 20
+"""Bytes that what is only spread over the iterations of a loop may take."""
 
 _OPEN = ir.ShapedType.get_dynamic_size()
 """What stands for an offset that an operand tells."""
@@ -42,3 +47,25 @@ def loop_of_row(op: ir.Operation | ir.OpView) -> ir.Operation | None:
     fits = trips is not None and 0 < trips <= ir.RankedTensorType(op.operands[0].type).shape[at]
     counts = [integer_constant(loop.operands[i]) for i in (0, 2)] == [0, 1]
     return loop if fits and counts else None
+
+
+def spreads(op: ir.Operation | ir.OpView, loop: ir.Operation) -> bool:
+    """Whether a list of what an operation gives in all iterations is only rows of weights in many copies, and large.
+
+    `lib/Transforms/Plan/Weights.cpp` has the same rule.
+
+    Args:
+        op: of the loop's body.
+        loop: that :func:`loop_of_row` found.
+    """
+    if not op.name.startswith("linalg.") or len(op.results) != 1 or op.name in ("linalg.pack", "linalg.unpack"):
+        return False
+    kind = ir.RankedTensorType(op.results[0].type)
+    inputs = [ir.RankedTensorType(v.type) for v in list(op.operands)[:-1] if isinstance(v.type, ir.RankedTensorType)]
+    copies = prod(kind.shape) > 2 * sum(prod(each.shape) for each in inputs)
+    return copies and prod(kind.shape) * _element_bytes(kind.element_type) > _MOST_SPREAD // (trip_count(loop) or 1)
+
+
+def _element_bytes(element: ir.Type) -> int:
+    bits = element.width if isinstance(element, ir.IntegerType | ir.FloatType) else 64
+    return -(-bits // 8)

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from tilewright.ir import decisions
-from tilewright.ir.constants import loop_of_row
+from tilewright.ir.constants import loop_of_row, spreads
 from tilewright.ir.generics import loops_of, maker, terminator
 from tilewright.mlir import ir
 
@@ -374,7 +374,7 @@ class Weights:
         loops = [self._loops[v] for v in used if v in self._loops] + ([] if row is None else [row])
         if loops:
             self._loops[value] = loops[0]
-        return all(loop == loops[0] for loop in loops)
+        return all(loop == loops[0] for loop in loops) and not (loops and spreads(value.owner, loops[0]))
 
 
 def _is_table(op: ir.Operation) -> bool:

@@ -16,7 +16,8 @@ import pytest
 
 import models
 import tilewright as tw
-from bench.compiling.__main__ import file_of, lines, measure, misses
+from bench.compiling import programs
+from bench.compiling.__main__ import file_of, lines, measure, misses, names_of
 from bench.compiling.graphs import GRAPHS
 from bench.compiling.memory import PeakMemory, resident, tree
 from tilewright.ir import decisions
@@ -90,3 +91,22 @@ def test_a_compilation_is_measured_in_a_process_of_its_own(tmp_path: Path, monke
     assert len(list(misses({"bert_base": [slow]}))) == 2
     steep = {"chain:10": [{**found, "compile": 1.0}], "chain:20": [{**found, "compile": 4.0}]}
     assert [line.split(":")[0] for line in misses(steep)] == ["chain"]
+
+
+def test_programs_on_lists_are_cases_of_the_suites() -> None:
+    assert {program for program in programs.CASES if program.startswith("dilated_lstm_d6")} >= {"dilated_lstm_d6_b256"}
+    assert names_of(["lists"]) == list(programs.CASES)
+    assert all(name in programs.CASES for pair in programs.GROWTH for name in pair[:2])
+
+
+def test_time_may_grow_in_proportion_to_the_depth(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+    case = programs.CASES["b2b_gemm"]
+    found = measure(programs.path_of("b2b_gemm"), workers=1, program=case.program, bytecode=tmp_path)
+    assert found["compile"] > 0 and found["kernels"] > 0
+    assert any(tmp_path.rglob("*.pyc"))
+    shallow, deep, ratio = programs.GROWTH[0]
+    for factor, missed in ((0.9, 0), (1.1, 1)):
+        seconds = {shallow: 1.0, deep: factor * ratio}
+        runs = {name: [{**found, "compile": 1e-3 * value}] for name, value in seconds.items()}
+        assert len(list(misses(runs))) == missed

@@ -69,7 +69,8 @@ def test_machine_code_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
     """From the cache as well, beside what ptxas said of the same code before."""
     script = tmp_path / "ptxas"
     script.write_text(
-        f"#!/bin/sh\ncat >&2 <<'END'\n{CLEAN}\nEND\necho run >> {tmp_path}/runs\nprintf machine > \"$5\"\n"
+        f"#!/bin/sh\n[ $1 = --help ] && exit\ncat >&2 <<'END'\n{CLEAN}\nEND\n"
+        f'echo run >> {tmp_path}/runs\nprintf machine > "$5"\n'
     )
     script.chmod(0o755)
     with config.ptxas.override(str(script)), config.cache_dir.override(tmp_path / "cache"):
@@ -128,3 +129,25 @@ def test_registers_that_never_come_are_an_error(tmp_path: Path, code: bytes, mes
     """Warpgroups would wait for them for ever."""
     with pytest.raises(InternalError, match=f"kernel 'gemm': .*{message}"):
         run(tmp_path, CLEAN, code)
+
+
+@pytest.mark.parametrize(
+    ("knows", "kernels", "cubins", "parts"), [(1, 1, 0, 1), (1, 2, 0, 0), (1, 1, 1, 0), (0, 1, 0, 0)]
+)
+def test_cores_without_a_kernel_share_the_work_of_a_check(
+    tmp_path: Path, monkeypatch, knows: int, kernels: int, cubins: int, parts: int
+) -> None:
+    """Not that of code which ships, whose bytes must not depend on threads; nor by an old release."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    script = tmp_path / "ptxas"
+    known = "--split-compile <N>" if knows else "--verbose"
+    script.write_text(
+        f"#!/bin/sh\nif [ $1 = --help ]; then echo '{known}'; exit; fi\necho \"$@\" >> {tmp_path}/runs\n"
+        f"echo '{CLEAN}' >&2\nfor made; do :; done\necho machine > \"$made\"\n"
+    )
+    script.chmod(0o755)
+    with config.ptxas.override(str(script)), config.cache.override(False):
+        ptxas.check({f"k{number}": PRODUCT + b"%d" % number for number in range(kernels)}, "sm_90a", bool(cubins))
+    runs = (tmp_path / "runs").read_text().splitlines()
+    assert len(runs) == kernels
+    assert [("-split-compile=2" in run) for run in runs] == [bool(parts)] * kernels

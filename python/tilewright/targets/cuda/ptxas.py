@@ -14,6 +14,8 @@ spills is assembled again with the promise that one CTA per multiprocessor is en
 
 from __future__ import annotations
 
+import contextvars
+import functools
 import json
 import os
 import re
@@ -111,8 +113,15 @@ def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checke
         text = "ptxas is not installed: no kernel was assembled, spills are not known"
         result.remarks.append({"severity": "remark", "message": text, "location": ""})
         return result
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
-        done = list(threads.map(lambda code: _with_room(program, code, arch, cubins), codes.values()))
+    cores = len(os.sched_getaffinity(0))
+    options = (f"-arch={arch}", "-v", *_in_parts(program, cores // max(1, len(codes)), cubins))
+    with ThreadPoolExecutor(cores) as threads:
+        settings = [contextvars.copy_context() for _ in codes]  # overridden ones hold in these threads, too
+        futures = [
+            threads.submit(context.run, _with_room, program, code, options, cubins)
+            for context, code in zip(settings, codes.values(), strict=True)
+        ]
+        done = [future.result() for future in futures]
     refused = {}
     for name, (code, status, text, cubin) in zip(codes, done, strict=True):
         if status != 0:
@@ -166,25 +175,39 @@ def _judge(name: str, code: bytes, text: str, result: Checked) -> str:
     return ""
 
 
-def _with_room(program: str, code: bytes, arch: str, keep: bool) -> tuple[bytes, int, str, bytes]:
+def _in_parts(program: str, threads: int, keep: bool) -> tuple[str, ...]:
+    """Let ptxas use cores that have no kernel of their own, where it is a check only.
+
+    Code that ships is made by one thread: what several make is as good, but not the same bytes.
+    """
+    return (f"-split-compile={threads}",) if threads > 1 and not keep and _splits(program) else ()
+
+
+@functools.cache
+def _splits(program: str) -> bool:
+    """Whether this release has the option (CUDA 12 brought it)."""
+    return "--split-compile" in subprocess.run([program, "--help"], capture_output=True, text=True).stdout
+
+
+def _with_room(program: str, code: bytes, options: tuple[str, ...], keep: bool) -> tuple[bytes, int, str, bytes]:
     """The code that ships, and what `_assembled` says of it."""
-    status, text, cubin = _assembled(program, code, arch, keep)
+    status, text, cubin = _assembled(program, code, options, keep)
     used = resources(text)
     spilled, more = used["spilled_bytes"], used["registers"] < _MOST_REGISTERS
     if status == 0 and spilled and more and ROOM.split()[0] not in code and _CTA.search(code):
         other = _CTA.sub(rb"\g<0>\n" + ROOM[:-1], code, count=1)
-        found = _assembled(program, other, arch, keep)
+        found = _assembled(program, other, options, keep)
         if found[0] == 0 and resources(found[1])["spilled_bytes"] < spilled:
             return other, *found
     return code, status, text, cubin
 
 
-def _assembled(program: str, code: bytes, arch: str, keep: bool) -> tuple[int, str, bytes]:
+def _assembled(program: str, code: bytes, options: tuple[str, ...], keep: bool) -> tuple[int, str, bytes]:
     """Exit status and output of ptxas, and the machine code if it is to be kept (b"" otherwise, and where it fails).
 
     All of it comes from the cache where the same code was assembled before.
     """
-    key, place = (cache.digest(what, _version(program), code, arch) for what in ("ptxas", "cubin"))
+    key, place = (cache.digest(what, _version(program), code, *options) for what in ("ptxas", "cubin"))
     known, cubin = cache.find_kernel(key), cache.find_kernel(place) if keep else b""
     if known is not None and cubin is not None:
         status, text = json.loads(known)
@@ -193,9 +216,7 @@ def _assembled(program: str, code: bytes, arch: str, keep: bool) -> tuple[int, s
         file = Path(folder) / "kernel.ptx"
         file.write_bytes(code)
         made = file.with_suffix(".cubin")
-        done = subprocess.run(
-            [program, f"-arch={arch}", "-v", str(file), "-o", str(made)], capture_output=True, text=True
-        )
+        done = subprocess.run([program, *options, str(file), "-o", str(made)], capture_output=True, text=True)
         cubin = made.read_bytes() if keep and made.exists() else b""
     found = done.returncode, done.stdout + done.stderr
     cache.add_kernel(key, json.dumps(found).encode())

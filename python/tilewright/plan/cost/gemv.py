@@ -62,6 +62,7 @@ class Gemv:
         written: of which are results.
         terms: instructions of vector units for a point.
         sum_width: bytes of a sum in registers.
+        further: a reduced loop that they may extend along instead, as lanes do: points of pictures; or None.
     """
 
     extents: tuple[int, ...]
@@ -74,6 +75,7 @@ class Gemv:
     written: int
     terms: int
     sum_width: int
+    further: int | None = None
 
     def cut(self, loop: int, parts: int) -> Gemv:
         """A part of a reduced loop is a task of its own: as many points, more CTAs, a sum for each part."""
@@ -191,10 +193,10 @@ def tiles_of(gemv: Gemv, gpu: Gpu) -> Iterator[tuple[dict[int, int], int]]:
     least = max(fewest // gemv.large.width, 1)
     for lanes in _sizes(least, min(power_of_two(gemv.extents[gemv.lane]), _LANES[added])):
         for rows in _rows(gemv):
+            tile = {gemv.lane: lanes} | rows
             for warps in _WARPS:
-                each = lanes * rows / (32 * warps)
+                each = prod(tile.values()) / (32 * warps)
                 if 1 <= each and each * gemv.sum_width / 4 <= _SUMS:
-                    tile = {gemv.lane: lanes} | ({gemv.other: rows} if gemv.other is not None else {})
                     yield tile, warps
 
 
@@ -203,11 +205,15 @@ def _sizes(least: int, most: int) -> list[int]:
     return [1 << bit for bit in range(most.bit_length()) if least <= 1 << bit <= most] or [most]
 
 
-def _rows(gemv: Gemv) -> list[int]:
+def _rows(gemv: Gemv) -> list[dict[int, int]]:
+    """Sizes of tiles along the loops besides that of lanes."""
     if gemv.other is None:
-        return [1]
-    most = power_of_two(gemv.extents[gemv.other])
-    return _sizes(2 if gemv.other in gemv.reductions else 1, most)
+        return [{}]
+    least = 2 if gemv.other in gemv.reductions else 1
+    rows = [{gemv.other: size} for size in _sizes(least, power_of_two(gemv.extents[gemv.other]))]
+    if gemv.further is None:
+        return rows
+    return rows + [{gemv.further: size} for size in _sizes(2, power_of_two(gemv.extents[gemv.further]))]
 
 
 @dataclass(frozen=True)
@@ -225,7 +231,7 @@ class Ranked:
 
     def text(self, gemv: Gemv) -> str:
         """Return e.g. ``32 lanes x 256 rows, 8 warps``."""
-        rows = self.tile.get(gemv.other, 1) if gemv.other is not None else 1
+        rows = prod(self.tile.values()) // self.tile[gemv.lane]
         return f"{self.tile[gemv.lane]} lanes x {rows} rows, {self.warps} warps"
 
 
@@ -236,10 +242,10 @@ def rank_gemv(gemv: Gemv, gpu: Gpu) -> tuple[Ranked, ...]:
     Of those that take about as long as the best, the one without masks that moves the least, in the longest rows, with
     the most bytes under way.
     """
-    best: dict[tuple[int, ...], Ranked] = {}
+    best: dict[tuple[tuple[int, int], ...], Ranked] = {}
     for tile, warps in tiles_of(gemv, gpu):
         found = Ranked(tile, warps, predict_gemv(gemv, tile, warps, gpu))
-        key = tuple(tile.values())
+        key = tuple(tile.items())
         if key not in best or found.key < best[key].key:
             best[key] = found
     ranked = sorted(best.values(), key=lambda r: r.key)

@@ -40,6 +40,8 @@ def find_gemv(nest: Nest) -> Gemv | None:
     other = next((d for d in rest if nest.fits([lane], d)), None)
     if not nest.fits([], lane) or not {lane, other} & op.reductions:
         return None
+    summed = [d for d in rest if d in op.reductions and nest.fits([lane], d)]
+    further = summed[0] if summed and lane in op.reductions and other not in op.reductions else None
     results = [m for m in nest.members if not read_only_by(m, nest.members)]
     written = sum(tensor_bytes(m.result) for m in results)
     return Gemv(
@@ -53,6 +55,7 @@ def find_gemv(nest: Nest) -> Gemv | None:
         written,
         sum(_terms(m) for m in nest.members if m.points == op.points),
         max(element_bytes(op.result), 4),
+        further,
     )
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -100,6 +101,16 @@ def test_parts_of_a_vector() -> None:
     vector = Gemv((1 << 20,), frozenset({0}), 0, None, Operand(frozenset({0}), 4), (), 1 << 22, 4, 1, 4)
     whole, parts = gemv_seconds(vector, gpu), gemv_seconds(vector.cut(0, 128), gpu)
     assert whole is not None and parts is not None and whole > 10 * parts
+
+
+def test_both_loops_of_a_picture_are_one_tile() -> None:
+    """The mean of each channel [256, 56, 56]: rows of a picture one by one would each wait for memory."""
+    gpu, points = GPUS["nvidia-h200"], Operand(frozenset({0, 1, 2}), 4)
+    rows = Gemv((256, 56, 56), frozenset({1, 2}), 2, 0, points, (), 4 * 256 * 56 * 56, 1024, 1, 4)
+    pictures = replace(rows, further=1)
+    best, slow = (rank_gemv(gemv, gpu)[0] for gemv in (pictures, rows))
+    assert best.tile == {2: 64, 1: 64} and best.prediction.seconds < 0.25 * slow.prediction.seconds
+    assert best.text(pictures).startswith("64 lanes x 64 rows")
 
 
 @pytest.mark.parametrize("rows", [2, 8, 16, 32])

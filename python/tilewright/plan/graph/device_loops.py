@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from math import prod
+from math import inf, prod
 
-from tilewright.devices.rates import usual_rate
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant
-from tilewright.ir.target_info import find_device
 from tilewright.ir.units import kernel_of, symbol_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
+from tilewright.plan.graph.host_costs import Limits, Loss, times
 from tilewright.plan.graph.side_by_side import VIEWS, tasks_at_a_time
 
 #: What holds launches.
@@ -41,23 +39,17 @@ class Stretch:
 
 @dataclass
 class Found:
-    """The stretches of a block with a loop or a branch in them, and why others are none."""
+    """The stretches of a block with a loop or a branch in them, why others are none, and what they keep all the same.
+
+    Attributes:
+        stretches: that may be kernels.
+        reasons: why the host runs an operation.
+        kept: why an operation that loses time is part of one.
+    """
 
     stretches: list[Stretch]
     reasons: dict[ir.Operation, str]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a kernel that runs others may cost.
-
-    Attributes:
-        longest: seconds of a launch up to which nobody asks how many blocks it would rather have.
-        launch: seconds of one.
-    """
-
-    longest: float
-    launch: float
+    kept: dict[ir.Operation, str]
 
 
 @dataclass(frozen=True)
@@ -107,46 +99,38 @@ class Kernels:
             return kernel is not None and decisions.LEVEL.on(kernel)
         return op.name in CONTROL and any(True for _ in launches_in(op))
 
-    def obstacle(self, launch: ir.Operation, limits: Limits) -> str:
+    def obstacle(self, launch: ir.Operation) -> str:
         """Why a launch is none for blocks that stay; "" where it is one."""
         name = kernel_of(launch)
-        if name not in self._kernels:
-            return f"@{name} is a program"
-        return self._of(launch).obstacle or self._loses(launch, self.held([launch]), limits)
+        return self._of(launch).obstacle if name in self._kernels else f"@{name} is a program"
 
-    def crowded(self, launches: Iterable[ir.Operation], held: int, limits: Limits) -> str:
-        """Why launches had better have blocks of their own than share `held` ones with others; "": none.
-
-        The blocks have the threads of the kernel with the most of them: the GPU may hold fewer than each one wants.
-        """
-        return next(filter(None, (self._loses(launch, held, limits) for launch in launches)), "")
-
-    def _loses(self, launch: ir.Operation, most: int, limits: Limits) -> str:
-        """Why a kernel that takes long had better have blocks of its own; "" where as many are held anyway.
+    def loses(self, launch: ir.Operation, most: int, limits: Limits) -> Loss | None:
+        """What a kernel that takes long loses without blocks of its own; None where as many are held anyway.
 
         Blocks that stay are held with the most registers, of which a kernel may want fewer. What is missing of its own
         blocks is taken for time that is lost.
 
         Args:
             launch: of a kernel.
-            most: blocks that are held.
+            most: blocks that are held, which have the threads of the kernel with the most of them.
             limits: of what one may cost.
         """
         kernel = self._of(launch)
         if kernel.seconds <= limits.longest:
-            return ""
+            return None
         what = f"kernel {kernel_of(launch)} takes {kernel.seconds * 1e6:.0f} us"
         tasks = _tasks(launch)
         if tasks is None or not kernel.occupancy:
-            return f"{what}, beside which a launch is short"
+            return Loss(f"{what}, beside which a launch is short", inf)
         own = max(1, min(tasks, kernel.occupancy * self._units))
         held = min(own, most)
         lost = kernel.seconds * (own / held - 1)
         if lost <= limits.launch:
-            return ""
-        return (
+            return None
+        return Loss(
             f"{what}, and up to {lost * 1e6:.0f} us more with the {held} blocks that are surely held, of {own} that it "
-            f"has alone; a launch takes {limits.launch * 1e6:.1f} us"
+            f"has alone; a launch takes {limits.launch * 1e6:.1f} us",
+            lost,
         )
 
     def held(self, launches: Iterable[ir.Operation]) -> int:
@@ -190,6 +174,7 @@ def visit_stretches(
     units: int,
     take: Callable[[Stretch, Kernels], bool],
     leave: Callable[[ir.Operation, str], None] = lambda op, reason: None,
+    tell: Callable[[Found, set[ir.Operation]], None] = lambda found, taken: None,
 ) -> None:
     """Show whoever decides each stretch of the host functions, from outside in.
 
@@ -198,11 +183,12 @@ def visit_stretches(
         units: multiprocessors of the GPU.
         take: whether a stretch becomes a kernel; if not, what is in its loops and branches may.
         leave: told of each loop or branch with launches that stays with the host, and why it is in no stretch; "".
+        tell: told of what was found in a block of which something is taken, and of what that is.
     """
     kernels = Kernels(module, units)
 
     def visit(op: ir.Operation) -> None:
-        limits = Limits(rate_of_gpu(op, "loop.longest"), rate_of_gpu(op, "launch"))
+        limits = Limits.of(op)
         for region in op.regions:
             for block in region.blocks:
                 found = find_stretches(block, kernels, limits)
@@ -211,6 +197,8 @@ def visit_stretches(
                     if inner.name in CONTROL and inner not in taken:
                         leave(inner, found.reasons.get(inner, ""))
                         visit(inner)
+                if taken:
+                    tell(found, taken)
 
     for function in module.regions[0].blocks[0].operations:
         if function.operation.name == "func.func":
@@ -220,28 +208,95 @@ def visit_stretches(
 def find_stretches(block: ir.Block, kernels: Kernels, limits: Limits) -> Found:
     """Return what may become kernels of a block of the host function.
 
+    Kernels that lose time in blocks that stay are left to the host where what it has to do then takes less: first
+    those that lose whatever is beside them, then those that lose by the threads of others.
+
     Args:
         block: of the host function.
         kernels: of the module.
         limits: of what one may cost.
     """
     ops = [op.operation for op in block.operations]
-    reasons = {op: reason for op in ops if (reason := _obstacle(op, kernels, limits))}
+    reasons = _with_ties(ops, {op: reason for op in ops if (reason := _obstacle(op, kernels))}, kernels)
+    kept: dict[ir.Operation, str] = {}
+    for beside in (False, True):
+        while losers := _losers(_controlling(ops, reasons, kernels), beside, kept, kernels, limits):
+            for lost in sorted(losers.values(), key=lambda found: -sum(loss.seconds for loss in found.values())):
+                reasons = _weigh(ops, reasons, kept, lost, kernels, limits)
+    return Found(_controlling(ops, reasons, kernels), reasons, kept)
+
+
+def _weigh(
+    ops: Sequence[ir.Operation],
+    reasons: dict[ir.Operation, str],
+    kept: dict[ir.Operation, str],
+    losers: dict[ir.Operation, Loss],
+    kernels: Kernels,
+    limits: Limits,
+) -> dict[ir.Operation, str]:
+    """Leave operations that lose time to the host, with all that it must do then, or keep them; why it does what."""
+    lost = {op: loss for op, loss in losers.items() if op not in reasons}
+    then = _with_ties(ops, reasons | {op: loss.reason for op, loss in lost.items()}, kernels)
+    spent = _host_seconds(ops, then, kernels, limits) - _host_seconds(ops, reasons, kernels, limits)
+    if spent < sum(loss.seconds for loss in lost.values()):
+        return then
+    kept |= {op: f"{loss.reason}; the host would take {spent * 1e6:.0f} us" for op, loss in lost.items()}
+    return reasons
+
+
+def _host_seconds(
+    ops: Iterable[ir.Operation], reasons: dict[ir.Operation, str], kernels: Kernels, limits: Limits
+) -> float:
+    """What the host takes to start kernels that run others, and for all that it does itself."""
+    stretches = _controlling(ops, reasons, kernels)
+    taken = {op for stretch in stretches for op in stretch.marked}
+    left = sum(limits.host_seconds(op) for op in ops if op.name in _MARKED and op not in taken)
+    return len(stretches) * limits.launch + left
+
+
+def _with_ties(
+    ops: Sequence[ir.Operation], reasons: dict[ir.Operation, str], kernels: Kernels
+) -> dict[ir.Operation, str]:
+    """All that the host runs if it runs some operations: also what takes or gives what it must know then."""
     while True:
-        stretches = [s for s in _split(ops, reasons) if any(kernels.controls(op) for op in s.marked)]
-        wrong = {op: reason for s in stretches for op, reason in _wrong(s, kernels, limits) if reason}
-        if not wrong:
-            return Found(stretches, reasons)
-        reasons |= wrong
+        tied: dict[ir.Operation, str] = {}
+        for stretch in _controlling(ops, reasons, kernels):
+            marked = set(stretch.marked)
+            tied |= {op: reason for op in stretch.marked if (reason := _ties(op, marked))}
+        if not tied:
+            return reasons
+        reasons = reasons | tied
 
 
-def _wrong(stretch: Stretch, kernels: Kernels, limits: Limits) -> Iterator[tuple[ir.Operation, str]]:
-    """Each operation of a stretch that has a launch, and why it is none for its kernel; "" where it is one."""
-    marked = set(stretch.marked)
-    launches = {op: list(launches_in(op)) for op in stretch.marked}
-    held = kernels.held(chain.from_iterable(launches.values()))
-    for op in stretch.marked:
-        yield op, _ties(op, marked) or kernels.crowded(launches[op], held, limits)
+def _controlling(ops: Iterable[ir.Operation], reasons: dict[ir.Operation, str], kernels: Kernels) -> list[Stretch]:
+    return [s for s in _split(ops, reasons) if any(kernels.controls(op) for op in s.marked)]
+
+
+def _losers(
+    stretches: Iterable[Stretch], beside: bool, kept: Collection[ir.Operation], kernels: Kernels, limits: Limits
+) -> dict[str, dict[ir.Operation, Loss]]:
+    """By the name of a kernel: operations that lose time by its launches, unless that is known already.
+
+    Args:
+        stretches: that may be kernels.
+        beside: with the blocks that are held for all launches of a stretch, not those for one alone.
+        kept: operations that stay.
+        kernels: of the module.
+        limits: of what one may cost.
+    """
+    found: dict[str, dict[ir.Operation, Loss]] = {}
+    for stretch in stretches:
+        held = kernels.held(launch for op in stretch.marked for launch in launches_in(op)) if beside else 0
+        for op in stretch.marked:
+            if op in kept:
+                continue
+            for launch in launches_in(op):
+                loss = kernels.loses(launch, held or kernels.held([launch]), limits)
+                if loss is not None:
+                    lost = found.setdefault(kernel_of(launch), {})
+                    before = lost[op].seconds if op in lost else 0.0
+                    lost[op] = Loss(loss.reason, before + loss.seconds * times(launch, op))
+    return found
 
 
 def work_in(op: ir.Operation, names: frozenset[str]) -> Iterator[ir.Operation]:
@@ -257,12 +312,6 @@ def launches_in(op: ir.Operation) -> Iterator[ir.Operation]:
 def team_blocks(op: ir.Operation) -> int:
     """Blocks that the teams of an operation, and of those in it, have together."""
     return max((sum(decisions.TEAM.read(inner)) for inner in _walk(op) if decisions.TEAM.on(inner)), default=0)
-
-
-def rate_of_gpu(op: ir.Operation, name: str) -> float:
-    """A rate of the GPU that an operation is for; of a usual one where none is named."""
-    device = find_device(op)
-    return usual_rate("gpu", name) if device is None else device.rate(name)
 
 
 def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
@@ -291,12 +340,12 @@ def _is_number(op: ir.Operation) -> bool:
     return op.name.startswith(("arith.", "affine.")) and not op.regions
 
 
-def _obstacle(op: ir.Operation, kernels: Kernels, limits: Limits) -> str:
+def _obstacle(op: ir.Operation, kernels: Kernels) -> str:
     """Why an operation of the host function, with all in it, is none for a kernel; "" where it is one."""
     for inner in _walk(op):
         name = inner.name
         if name == "tile.launch":
-            reason = kernels.obstacle(inner, limits)
+            reason = kernels.obstacle(inner)
             if reason:
                 return reason
         elif name == "memref.alloc":

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,13 +17,14 @@ from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register, remark
 from tilewright.plan.graph.device_loops import (
     CONTROL,
+    Found,
     Kernels,
     Stretch,
     launches_in,
-    rate_of_gpu,
     team_blocks,
     visit_stretches,
 )
+from tilewright.plan.graph.host_costs import Limits
 
 
 @register
@@ -35,8 +36,8 @@ class PlanLoops(Pass):
     more; and a branch that numbers on the device decide makes the host wait for it. `tile.blocks`, on all that becomes
     one kernel, says how many blocks run it: as many as a GPU surely holds at a time, and no more than there are tasks
     at a time. Launches beside a loop are part of its kernel, long ones where it holds about as many blocks as they
-    would have alone. What would lose more than a launch takes stays with the host; a remark says so, with both times,
-    and what else keeps a loop there.
+    would have alone. What would lose more than the host takes for it, and for the loops and branches that are its then,
+    stays with the host; a remark says so, with both times, and what else keeps a loop there.
 
     Before:
     ```mlir
@@ -69,7 +70,7 @@ class PlanLoops(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Decide about each stretch of the host function that a kernel could be."""
-        visit_stretches(op, self.units, _take, _leave)
+        visit_stretches(op, self.units, _take, _leave, _tell)
 
 
 def _leave(op: ir.Operation, reason: str) -> None:
@@ -79,14 +80,23 @@ def _leave(op: ir.Operation, reason: str) -> None:
 
 def _take(stretch: Stretch, kernels: Kernels) -> bool:
     """Mark a stretch where that saves time; whether it does."""
-    root = stretch.marked[0]
-    saved = rate_of_gpu(root, "launch") - rate_of_gpu(root, "grid.barrier")
-    if sum(map(_starts, stretch.marked)) < 2 or saved <= 0:
+    limits = Limits.of(stretch.marked[0])
+    if sum(map(_starts, stretch.marked)) < 2 or limits.launch <= limits.barrier:
         return False
     blocks = max(kernels.blocks(stretch.marked), *map(team_blocks, stretch.marked))
     for op in stretch.marked:
         decisions.BLOCKS.set(op, blocks)
     return True
+
+
+def _tell(found: Found, taken: Collection[ir.Operation]) -> None:
+    """Say what is launched beside kernels that run others, and what is in one though it loses time there."""
+    for op, reason in found.reasons.items():
+        if op.name == "tile.launch":
+            remark(op, f"a launch of its own, beside a kernel that runs others: {reason}")
+    for op, reason in found.kept.items():
+        if op in taken:
+            remark(op, f"part of a kernel that runs others: {reason}")
 
 
 _WHAT = {"scf.for": "a loop", "scf.while": "a loop", "scf.if": "a branch"}

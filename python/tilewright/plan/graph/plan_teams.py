@@ -23,7 +23,8 @@ from tilewright.plan.graph.chains import (
     share,
     touched_by,
 )
-from tilewright.plan.graph.device_loops import CONTROL, Kernels, Stretch, launches_in, rate_of_gpu, visit_stretches
+from tilewright.plan.graph.device_loops import CONTROL, Kernels, Stretch, launches_in, visit_stretches
+from tilewright.plan.graph.host_costs import rate_of_gpu
 
 _LEAST_GAIN = 1.1
 """How many times as fast teams are predicted to be, at least: what tasks take beside each other is an estimate."""

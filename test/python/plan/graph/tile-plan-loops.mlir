@@ -190,6 +190,7 @@ func.func @apart(%x: memref<64xf32>, %y: memref<64xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
+  // expected-remark@+1 {{a launch of its own, beside a kernel that runs others: kernel narrow takes 90 us}}
   tile.launch @narrow grid(%c64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
   scf.for %t = %c0 to %c64 step %c1 {
     tile.launch @wide grid(%c64) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
@@ -250,3 +251,66 @@ func.func @rings(%x: memref<64xf32>) {
   return
 }
 func.func private @host()
+
+// -----
+
+tile.kernel @means(%x: memref<64xf32>, %y: memref<i1>) grid(%i)
+    attributes {tile.prediction = {ns = 28000 : i64, occupancy = 16 : i64}, tile.warps = 8 : i64} {
+  tile.return
+}
+tile.kernel @slow(%x: memref<64xf32>, %y: memref<i1>) grid(%i)
+    attributes {tile.prediction = {ns = 60000 : i64, occupancy = 16 : i64}, tile.warps = 8 : i64} {
+  tile.return
+}
+tile.kernel @k(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) attributes {tile.warps = 8 : i64} {
+  tile.return
+}
+
+// As a launch of the host, what reads the result of one branch and decides about the next would take both out of the
+// kernel: the host would launch and read two numbers. That takes longer than what is lost with too few blocks.
+// CHECK-LABEL: func.func @gates
+// CHECK: memref.load {{.*}}tile.blocks = 4
+// CHECK: scf.if
+// CHECK: } {tile.blocks = 4 : i64}
+// CHECK: tile.launch @means {{.*}}tile.blocks = 4
+// CHECK: scf.if
+// CHECK: } {tile.blocks = 4 : i64}
+func.func @gates(%x: memref<64xf32>, %y: memref<64xf32>, %z: memref<64xf32>, %keep: memref<i1>) {
+  %c6 = arith.constant 6 : index
+  %c8 = arith.constant 8 : index
+  %first = memref.load %keep[] : memref<i1>
+  %a = scf.if %first -> (memref<64xf32>) {
+    tile.launch @k grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+    scf.yield %y : memref<64xf32>
+  } else {
+    scf.yield %x : memref<64xf32>
+  }
+  // expected-remark@+1 {{part of a kernel that runs others: kernel means takes 28 us, and up to 14 us more}}
+  tile.launch @means grid(%c6) ins(%a : memref<64xf32>) outs(%keep : memref<i1>)
+  %second = memref.load %keep[] : memref<i1>
+  scf.if %second {
+    tile.launch @k grid(%c8) ins(%a : memref<64xf32>) outs(%z : memref<64xf32>)
+  }
+  return
+}
+// CHECK-LABEL: func.func @slow_gates
+// CHECK-NOT: tile.blocks
+func.func @slow_gates(%x: memref<64xf32>, %y: memref<64xf32>, %z: memref<64xf32>, %keep: memref<i1>) {
+  %c6 = arith.constant 6 : index
+  %c8 = arith.constant 8 : index
+  %first = memref.load %keep[] : memref<i1>
+  // expected-remark@+1 {{the host uses what it gives}}
+  %a = scf.if %first -> (memref<64xf32>) {
+    tile.launch @k grid(%c8) ins(%x : memref<64xf32>) outs(%y : memref<64xf32>)
+    scf.yield %y : memref<64xf32>
+  } else {
+    scf.yield %x : memref<64xf32>
+  }
+  tile.launch @slow grid(%c6) ins(%a : memref<64xf32>) outs(%keep : memref<i1>)
+  %second = memref.load %keep[] : memref<i1>
+  // expected-remark@+1 {{a buffer that it uses is one of several, by what the host decides}}
+  scf.if %second {
+    tile.launch @k grid(%c8) ins(%a : memref<64xf32>) outs(%z : memref<64xf32>)
+  }
+  return
+}

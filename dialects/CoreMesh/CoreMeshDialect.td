@@ -60,7 +60,9 @@ def CoreMesh_Axis : CoreMesh_Enum<"Axis", "an axis of the grid of cores", [
     I32EnumAttrCase<"y", 0>, I32EnumAttrCase<"x", 1>]>;
 
 def CoreMesh_Combine : CoreMesh_Enum<"Combine", "how two numbers become one", [
-    I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"max", 1>]>;
+    I32EnumAttrCase<"add", 0>, I32EnumAttrCase<"max", 1>,
+    I32EnumAttrCase<"min", 2>, I32EnumAttrCase<"umax", 3>,
+    I32EnumAttrCase<"umin", 4>, I32EnumAttrCase<"mul", 5>]>;
 
 def CoreMesh_Overhead : CoreMesh_Enum<"Overhead", "a fixed cost of switching tasks", [
     I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"round", 1>,

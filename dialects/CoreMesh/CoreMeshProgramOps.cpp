@@ -149,10 +149,10 @@ LogicalResult BufferOp::verify() {
   // buffer_c1
   if (!tile.hasStaticShape() || llvm::is_contained(tile.getShape(), 0) ||
       tile.getEncoding() || !element.isIntOrFloat() ||
-      element.getIntOrFloatBitWidth() % 8 != 0)
+      (element.getIntOrFloatBitWidth() % 8 != 0 && !element.isInteger(1)))
     return emitOpError("cannot hold ")
            << tile << ": a tile has a static shape, no size of 0, elements of "
-           << "whole bytes, and no encoding";
+           << "whole bytes or i1, and no encoding";
   // buffer_c2
   if (int64_t(getSlots()) < 1)
     return emitOpError("has ")

@@ -75,7 +75,7 @@ def CoreMesh_BufferOp : CoreMesh_ProgramPartOp<"buffer", [Symbol]> {
     core's memory, once that is allocated; slots lie one behind the other.
 
     - `buffer_c1`: a tile has a static shape, no size of 0, elements that are
-      integers or floats of whole bytes, and no encoding.
+      integers or floats of whole bytes, or `i1`, which takes one, and no encoding.
     - `buffer_c2`: there is a slot; the address is not negative.
 
     Example: see `coremesh.loop`

@@ -38,6 +38,19 @@ func.func @moves(%a: tensor<7x11xi8, #mesh>, %p: tensor<5x4xi32, #parts>) -> ten
   return %2 : tensor<4xi32, #column>
 }
 
+// CHECK-LABEL: func.func @combined
+func.func @combined(%p: tensor<5x4xi8, #parts>) -> tensor<4xi8, #one> {
+  // CHECK: coremesh.reduce umax %{{.*}} dim 0 by chain
+  %0 = coremesh.reduce umax %p dim 0 by chain : tensor<5x4xi8, #parts> to tensor<4xi8, #one>
+  // CHECK: coremesh.reduce umin
+  %1 = coremesh.reduce umin %p dim 0 by chain : tensor<5x4xi8, #parts> to tensor<4xi8, #one>
+  // CHECK: coremesh.reduce min
+  %2 = coremesh.reduce min %p dim 0 by chain : tensor<5x4xi8, #parts> to tensor<4xi8, #one>
+  // CHECK: coremesh.reduce mul
+  %3 = coremesh.reduce mul %p dim 0 by chain : tensor<5x4xi8, #parts> to tensor<4xi8, #one>
+  return %0 : tensor<4xi8, #one>
+}
+
 // CHECK-LABEL: func.func @cache
 func.func @cache(%c: tensor<13x10xf16, #cache>, %r: tensor<10xf16, #row>, %n: index) -> tensor<13x10xf16, #cache> {
   // CHECK: coremesh.kv_append %{{.*}} to %{{.*}}[%{{.*}}] by concat :

@@ -104,7 +104,7 @@ func.func @buffer_c1() {
 func.func @buffer_c1_bits() {
   coremesh.program "p" grid(1, 1) () : () -> () {
     // expected-error@+1 {{elements of whole bytes}}
-    coremesh.buffer @A : tensor<4xi1>
+    coremesh.buffer @A : tensor<4xi4>
     coremesh.yield
   }
   return

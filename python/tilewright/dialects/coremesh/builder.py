@@ -30,7 +30,7 @@ from tilewright.mlir.dialects import coremesh as ops
 
 Axis = Literal["x", "y"]
 Order = Literal["linear", "ring"]
-Combine = Literal["add", "max"]
+Combine = Literal["add", "max", "min", "umax", "umin", "mul"]
 Overhead = Literal["none", "round", "collective"]
 Expr = ir.AffineExpr | int
 #: More than an expression of (y, x, loops...) can have: the verifier tells what is too much.

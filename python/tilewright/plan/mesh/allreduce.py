@@ -15,6 +15,7 @@ from tilewright.core.errors import UserError
 from tilewright.plan.mesh.reduction import Level, Line, Scheme, broadcast_line, reduce_line, root_place
 from tilewright.plan.mesh.terms import P, X, Y, equal, less
 from tilewright.plan.mesh.writer import Axis, Combine, Overhead, Writer, cores, slot
+from tilewright.sim.coremesh.combinations import NAMES
 from tilewright.sim.coremesh.program import Order, Program
 
 
@@ -47,8 +48,8 @@ class Reduce:
             )
         if not self.axes or len(set(self.axes)) != len(self.axes) or len(self.schemes) != len(self.axes):
             raise UserError(f"Axes {self.axes} must differ, and have one scheme each; there are {len(self.schemes)}.")
-        if self.combine not in ("add", "max"):
-            raise UserError(f"A reduction adds or takes the maximum; it cannot '{self.combine}'.")
+        if self.combine not in NAMES:
+            raise UserError(f"A reduction has no '{self.combine}': it is one of {', '.join(NAMES)}.")
         rings = [scheme.kind == "ring" for scheme in self.schemes]
         if any(rings) and not (self.everywhere and len(rings) == 1):
             raise UserError("A ring reduces along one axis, for all cores. Ask for that, or for another algorithm.")

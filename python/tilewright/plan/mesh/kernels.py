@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
 
 import numpy as np
 
 from tilewright.plan.mesh.writer import Kernel
+from tilewright.sim.coremesh.combinations import Combine as How
+from tilewright.sim.coremesh.combinations import combined, identity
 from tilewright.sim.coremesh.program import Buffer, Cost
 
 Buffers = tuple[Buffer, ...]
@@ -134,14 +135,36 @@ class AsRow(Kernel):
 
 
 @dataclass(frozen=True)
+class PutAt(Kernel):
+    """A tile in place of the only row of another where this is the row of a number (reads both, a first number, it).
+
+    Attributes:
+        offset: number of the row, counted from the first number.
+    """
+
+    offset: int
+    name = "put_at"
+
+    def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Tiles of [cores, ...] and [cores, 1, ...], numbers of [cores, 1], to one of [cores, 1, ...]."""
+        new, old, first, number = tiles
+        here = (first + np.int32(self.offset) == number).reshape(-1, *(1,) * (old.ndim - 1))
+        return (np.where(here, new[:, None], old),)
+
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
+        """A sum, a comparison and a choice for each element."""
+        return Cost(0, 3, 3 * prod(writes[0].shape), _bits(writes[0]))
+
+
+@dataclass(frozen=True)
 class Combine(Kernel):
     """The first ``count`` elements along a dimension as one, which the result does not have, in order.
 
     Attributes:
-        how: ``add`` or ``max``.
+        how: two numbers become one.
     """
 
-    how: Literal["add", "max"]
+    how: How
     dimension: int
     count: int
     name = "combine"
@@ -151,7 +174,7 @@ class Combine(Kernel):
         parts = np.moveaxis(tiles[0], self.dimension + 1, 0)[: self.count]
         total = np.full_like(parts[0], identity(self.how, parts.dtype))
         for part in parts:
-            total = total + part if self.how == "add" else np.maximum(total, part)
+            total = combined(self.how, total, part)
         return (total,)
 
     def cost(self, reads: Buffers, writes: Buffers) -> Cost:
@@ -160,13 +183,6 @@ class Combine(Kernel):
         copied = self.count < size
         steps = self.count if writes[0].shape else 1
         return Cost(0, steps + 1 + copied, made * (self.count * (1 + copied) + 1), _bits(writes[0]))
-
-
-def identity(how: Literal["add", "max"], dtype: np.dtype) -> float:
-    """What changes no number that it is combined with."""
-    if how == "add":
-        return 0
-    return int(np.iinfo(dtype).min) if np.issubdtype(dtype, np.integer) else -float("inf")
 
 
 def _bits(buffer: Buffer) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tilewright.plan.mesh.terms import Condition, Term, TermLike, dim, term
+from tilewright.sim.coremesh.combinations import Combine as Combine
 from tilewright.sim.coremesh.program import (
     Buffer,
     Compute,
@@ -32,7 +33,6 @@ from tilewright.sim.coremesh.program import (
 )
 
 Axis = Literal["x", "y"]
-Combine = Literal["add", "max"]
 Overhead = Literal["", "round", "collective"]
 
 

@@ -15,6 +15,16 @@ from tilewright.reference.program import Node
 from tilewright.reference.registry import handles
 from tilewright.reference.upstream.contraction import reduce_array
 
+#: Per `combine`, in the dialect's order: the reduction of integers, and that of floats.
+_KINDS = (
+    ("add", "add"),
+    ("max", "maximum"),
+    ("min", "minimum"),
+    ("maxu", "maximum"),
+    ("minu", "minimum"),
+    ("mul", "mul"),
+)
+
 
 @handles(*(f"coremesh.{name}" for name in "distribute assemble relayout reshape_grid shift multicast".split()))
 def move(_frame: Any, _node: Node, source: np.ndarray) -> np.ndarray:
@@ -24,9 +34,10 @@ def move(_frame: Any, _node: Node, source: np.ndarray) -> np.ndarray:
 
 @handles("coremesh.reduce", "coremesh.allreduce")
 def reduce(_frame: Any, node: Node, source: np.ndarray) -> np.ndarray:
-    """Sums or maxima along a dimension; low precision floats are combined in float32 and rounded once."""
+    """Sums, maxima and the like along a dimension; low precision floats are combined in float32 and rounded once."""
     dim, combine = node.once("how", lambda: (node.op.attributes["dim"].value, node.op.attributes["combine"].value))
-    return reduce_array("maximum" if combine else "add", source, [dim]).squeeze(dim)
+    kind = _KINDS[combine][types.is_float(source.dtype)]
+    return reduce_array(kind, source, [dim]).squeeze(dim)
 
 
 @handles("coremesh.halo")

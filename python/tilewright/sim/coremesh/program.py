@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from tilewright.sim.coremesh.combinations import Combine
 from tilewright.sim.coremesh.expressions import Const, Expr
 
 #: How positions are counted: as cores stand, or along the folded ring, whose neighbours stand two hops apart
@@ -138,15 +139,15 @@ class Recv:
     """Start to receive into a slot from a route. The token: all of it is there.
 
     Attributes:
-        combine: None: stored; ``add``, ``max``: into what is there, as numbers arrive. Several that combine into one
-            slot do so in the order of the program, whichever arrives first: results do not depend on timing.
+        combine: None: stored; else how it is combined with what is there, as numbers arrive. Several that combine into
+            one slot do so in the order of the program, whichever arrives first: results do not depend on timing.
     """
 
     cores: Cores
     route: str
     slot: Slot
     token: str
-    combine: Literal["add", "max"] | None = None
+    combine: Combine | None = None
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ class Relay:
     outgoing: str
     slot: Slot
     token: str
-    combine: Literal["add", "max"] = "add"
+    combine: Combine = "add"
 
 
 @dataclass(frozen=True)

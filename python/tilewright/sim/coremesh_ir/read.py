@@ -13,6 +13,7 @@ from tilewright.dialects import coremesh
 from tilewright.mlir import ir
 from tilewright.reference import types
 from tilewright.sim.coremesh import program as values
+from tilewright.sim.coremesh.combinations import NAMES
 from tilewright.sim.coremesh.expressions import Const, Expr
 from tilewright.sim.coremesh_ir.cost import cost_of
 from tilewright.sim.coremesh_ir.expressions import to_expression
@@ -20,7 +21,6 @@ from tilewright.sim.coremesh_ir.kernel import Kernel
 
 _ORDERS: tuple[values.Order, ...] = ("linear", "ring")
 _OVERHEADS = ("", "round", "collective")
-_COMBINES = ("add", "max")
 
 
 def programs(module: ir.Module | ir.Operation) -> list[ir.Operation]:
@@ -128,12 +128,12 @@ class _Reader:
         return values.Send(_cores(op), op.attributes["route"].value, _slot(op), self._token(op))
 
     def _recv(self, op: ir.Operation) -> values.Recv:
-        combine = _COMBINES[op.attributes["combine"].value] if "combine" in op.attributes else None
+        combine = NAMES[op.attributes["combine"].value] if "combine" in op.attributes else None
         return values.Recv(_cores(op), op.attributes["route"].value, _slot(op), self._token(op), combine)
 
     def _relay(self, op: ir.Operation) -> values.Relay:
         routes = op.attributes["incoming"].value, op.attributes["outgoing"].value
-        combine = _COMBINES[op.attributes["combine"].value]
+        combine = NAMES[op.attributes["combine"].value]
         return values.Relay(_cores(op), *routes, _slot(op), self._token(op), combine)
 
     def _wait(self, op: ir.Operation) -> values.Wait:

@@ -14,8 +14,9 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import create, create_fill, create_generic, create_number
 from tilewright.mlir import ir
 from tilewright.plan.mesh.attention import Divide, Exponentials, Peak, Scores, Weighted
-from tilewright.plan.mesh.kernels import AsRow, Combine, Fill, MatMul, Store, VecMat, identity
+from tilewright.plan.mesh.kernels import AsRow, Combine, Fill, MatMul, PutAt, Store, VecMat
 from tilewright.plan.mesh.writer import Kernel
+from tilewright.sim.coremesh.combinations import identity, op_of
 from tilewright.sim.coremesh.program import Compute
 from tilewright.sim.coremesh_ir.write import element_type
 
@@ -83,19 +84,37 @@ def _(kernel: AsRow, tiles: list[ir.Value]) -> ir.Value:
 
 
 @_ops.register
+def _(kernel: PutAt, tiles: list[ir.Value]) -> ir.Value:
+    new, old, first, number = tiles
+    rank, i1 = len(_shape(old)), ir.IntegerType.get_signless(1)
+    dims = [ir.AffineExpr.get_dim(loop) for loop in range(rank)]
+    one = ir.AffineMap.get(rank, 0, [ir.AffineExpr.get_constant(0)])
+    behind, same = ir.AffineMap.get(rank, 0, dims[1:]), ir.AffineMap.get_identity(rank)
+    equal = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)}
+
+    def step(elements: list[ir.Value]) -> ir.Value:
+        start = elements[2]
+        here = create("arith.addi", [start, create_number(kernel.offset, start.type)], start.type)
+        is_here = create("arith.cmpi", [here, elements[3]], i1, equal)
+        return create("arith.select", [is_here, *elements[:2]], elements[0].type)
+
+    reads = [(new, behind), (old, same), (first, one), (number, one)]
+    return create_generic(reads, create("tensor.empty", [], old.type), same, [False] * rank, step)
+
+
+@_ops.register
 def _(kernel: Combine, tiles: list[ir.Value]) -> ir.Value:
     tile = _first(tiles[0], kernel.dimension, kernel.count)
     shape, rank = _shape(tile), len(_shape(tile))
     del shape[kernel.dimension]
     kind = ir.RankedTensorType(tile.type).element_type
     floating = isinstance(kind, ir.FloatType)
-    names = {"add": ("arith.addi", "arith.addf"), "max": ("arith.maxsi", "arith.maximumf")}
     start = _filled(shape, of_mlir(str(kind)), identity(kernel.how, of_mlir(str(kind))))
     kept = [ir.AffineExpr.get_dim(loop) for loop in range(rank) if loop != kernel.dimension]
     written, same = ir.AffineMap.get(rank, 0, kept), ir.AffineMap.get_identity(rank)
 
     def step(elements: list[ir.Value]) -> ir.Value:
-        return create(names[kernel.how][floating], elements[::-1], kind)
+        return create(op_of(kernel.how, floating), elements[::-1], kind)
 
     return create_generic([(tile, same)], start, written, [loop == kernel.dimension for loop in range(rank)], step)
 

@@ -44,7 +44,7 @@ class ExpandCollectives(Pass):
     """
 
     name: ClassVar[str] = "tile-expand-collectives"
-    dialects: ClassVar[tuple[str, ...]] = ("arith", "coremesh", "linalg", "math", "tensor")
+    dialects: ClassVar[tuple[str, ...]] = ("arith", "cf", "coremesh", "linalg", "math", "tensor")
 
     def run(self, op: ir.Operation) -> None:
         """Visit all collectives."""

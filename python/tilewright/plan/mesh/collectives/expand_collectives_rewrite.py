@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tilewright.core.errors import TilewrightError, UnsupportedError
-from tilewright.ir.generics import constant_of, uses
+from tilewright.dialects.coremesh import Layout
+from tilewright.ir.generics import constant_of, create, uses
 from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.plan.mesh.collectives.bodies import body
-from tilewright.plan.mesh.collectives.laid_caches import append_row
+from tilewright.plan.mesh.collectives.laid_caches import append_anywhere, append_row
 from tilewright.plan.mesh.collectives.laid_collectives import move, multicast, reduce_dimension, shift, widen
 from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, laid
 from tilewright.plan.mesh.kv_cache import Policy
@@ -26,6 +27,7 @@ from tilewright.plan.mesh.shifted_product import shifted_product
 from tilewright.plan.mesh.terms import X, Y
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.plan.mesh.writer import Axis
+from tilewright.sim.coremesh.combinations import NAMES
 from tilewright.sim.coremesh.program import Program
 from tilewright.sim.coremesh_ir.write import write_program
 
@@ -52,7 +54,8 @@ def _expand(op: ir.Operation) -> None:
     program = EXPANSIONS[op.name](op)
     names = list(dict.fromkeys(place.name for place in program.inputs))
     with ir.InsertionPoint(op), op.location:
-        made = write_program(program, dict(zip(names, op.operands, strict=False)), body)
+        given = op.operands if op.name != "coremesh.kv_append" or len(names) < 3 else _with_length(op)
+        made = write_program(program, dict(zip(names, given, strict=False)), body)
     (result,) = made.values()
     _give_layout(result, op.results[0].type)
     for user, number in uses(op.results[0]):
@@ -128,7 +131,7 @@ def _gemv(op: ir.Operation) -> Program:
 
 def _reduce(op: ir.Operation) -> Program:
     source, result = laid(op.operands[0]), laid(op.results[0])
-    how = "max" if ir.IntegerAttr(op.attributes["combine"]).value else "add"
+    how = NAMES[ir.IntegerAttr(op.attributes["combine"]).value]
     return reduce_dimension(source, result, ir.IntegerAttr(op.attributes["dim"]).value, how, _scheme(op))
 
 
@@ -160,13 +163,28 @@ def _relayout(op: ir.Operation) -> Program:
 def _kv_append(op: ir.Operation) -> Program:
     row, cache, count = op.operands
     length = constant_of(count)
-    if length is None:
-        raise UnsupportedError(
-            "The length of the cache is a number of the run, and where a token goes depends on it: a mesh has one "
-            "program per length. Make it a constant: one function per length, or a loop that is unrolled."
-        )
     policy = POLICIES[ir.IntegerAttr(op.attributes["policy"]).value]
+    if length is None:
+        return append_anywhere(laid(row), laid(cache), policy)
     return append_row(laid(row), laid(cache), policy, int(length))
+
+
+def _with_length(op: ir.Operation) -> list[ir.Value]:
+    """The operands of a `kv_append`, with a length that a run brings on all cores; it fails where there is no room."""
+    row, cache, count = op.operands
+    kind, i32 = ir.RankedTensorType(cache.type), ir.IntegerType.get_signless(32)
+    room = create("arith.constant", [], count.type, {"value": ir.IntegerAttr.get(count.type, kind.shape[0])})
+    below = {"predicate": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 6)}  # unsigned: not negative, too
+    is_room = create("arith.cmpi", [count, room], ir.IntegerType.get_signless(1), below)
+    told = f"a cache of {kind.shape[0]} tokens that holds as many cannot take another: make its type larger"
+    ir.Operation.create("cf.assert", operands=[is_room], attributes={"msg": ir.StringAttr.get(told)})
+    listed = create(
+        "tensor.from_elements", [create("arith.index_cast", [count], i32)], ir.RankedTensorType.get([1], i32)
+    )
+    grid = laid(cache)
+    layout = Layout(grid.height, grid.width, (None,)).attribute()
+    everywhere = create("coremesh.distribute", [listed], ir.RankedTensorType.get([1], i32, layout))
+    return [row, cache, everywhere]
 
 
 def _axis(op: ir.Operation) -> Axis:

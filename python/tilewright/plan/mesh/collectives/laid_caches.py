@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.dialects.coremesh import Split
 from tilewright.plan.mesh.collectives.layouts import Laid, received
-from tilewright.plan.mesh.kernels import AsRow, Fill
+from tilewright.plan.mesh.kernels import AsRow, Fill, PutAt
 from tilewright.plan.mesh.kv_cache import Policy
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.tables import line_expr
@@ -65,6 +65,40 @@ def append_row(row: Laid, cache: Laid, policy: Policy, length: int) -> Program:
         writer.compute(ALL, Fill((1, *row.tile), cache.dtype), (), (zeros,))
         for first in range(length + 1, cache.shape[0], cache.height):
             writer.output("y", cache.shape, zeros, (Y + first, *rest), order)
+    return writer.program()
+
+
+def append_anywhere(row: Laid, cache: Laid, policy: Policy) -> Program:
+    """The same for a length that a run brings: inputs ``row``, ``cache`` and ``length`` [1], output ``y``.
+
+    Each core compares the length with the numbers of the tokens that it has room for: nothing is sent.
+
+    Raises:
+        UnsupportedError: the cache shifts: where its tokens lie depends on how many there are.
+    """
+    if policy == "shift":
+        raise UnsupportedError(
+            "The length of a cache that shifts is a number of the run, and where its tokens lie depends on it: a mesh "
+            "has one program per length. Make it a constant (one function per length, or a loop that is unrolled), or "
+            "append by `round_robin`, which balances rows as well."
+        )
+    writer = Writer(f"kv_{policy}", cache.height, cache.width)
+    rest, order, table = row.blocks(), cache.order, _table(cache, policy, 0)
+    fresh = received(writer, "row", row)
+    home = writer.buffer("cache", (1, *row.tile), cache.dtype, table.shape[1])
+    places = [[Term(line_expr(column, 0)), *rest] for column in table.T]
+    for at, block in enumerate(places):
+        writer.input("cache", cache.shape, slot(home, at), block, order)
+    length, first = (slot(writer.buffer(name, (1,), np.int32)) for name in ("length", "first"))
+    writer.input("length", (1,), length, (0,), order)
+    for place in range(cache.height):
+        kernel = Fill((1,), np.dtype(np.int32), int(table[place, 0]))
+        writer.compute(cores(equal(Y, place), order=order), kernel, (), (first,))
+    step = cache.height if policy == "round_robin" else 1
+    for at, block in enumerate(places):
+        here = slot(home, at)
+        writer.compute(ALL, PutAt(at * step), (fresh, here, first, length), (here,))
+        writer.output("y", cache.shape, here, block, order)
     return writer.program()
 
 

@@ -10,13 +10,14 @@ from tilewright.dialects.coremesh import Split
 from tilewright.plan.mesh.allreduce import allreduce
 from tilewright.plan.mesh.collectives.layouts import Laid, block, deal, put, received
 from tilewright.plan.mesh.halo import Halo, halo
-from tilewright.plan.mesh.kernels import Combine, Fill, Store, identity
+from tilewright.plan.mesh.kernels import Combine, Fill, Store
 from tilewright.plan.mesh.product import ALL
 from tilewright.plan.mesh.reduction import Line, Scheme, broadcast_line, reduce_line
 from tilewright.plan.mesh.relayout import Placing, Relayout, Spread, relayout
 from tilewright.plan.mesh.terms import Condition, P, X, Y, at_least, equal, less
 from tilewright.plan.mesh.writer import Axis, Writer, cores, slot
-from tilewright.plan.mesh.writer import Combine as How
+from tilewright.sim.coremesh.combinations import Combine as How
+from tilewright.sim.coremesh.combinations import identity
 from tilewright.sim.coremesh.program import Program, Slot
 
 

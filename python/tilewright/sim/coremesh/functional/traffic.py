@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tilewright.sim.coremesh.channels import Channels
+from tilewright.sim.coremesh.combinations import combined
 from tilewright.sim.coremesh.functional.mail import Mail
 from tilewright.sim.coremesh.functional.memory import Access, Memory, Tiles
 from tilewright.sim.coremesh.program import Recv, Relay, Send
 from tilewright.sim.coremesh.steps import Step, incoming, outgoing
-
-COMBINATIONS = {"add": np.add, "max": np.maximum}
 
 
 @dataclass
@@ -202,7 +201,7 @@ class Traffic:
         combine = getattr(transfer.instruction, "combine", None)
         if combine is None:
             return values
-        return COMBINATIONS[combine](tiles.read(transfer.cores[chosen], transfer.slots[chosen]), values)
+        return combined(combine, tiles.read(transfer.cores[chosen], transfer.slots[chosen]), values)
 
 
 def _access(instruction: Send | Recv | Relay) -> Access:

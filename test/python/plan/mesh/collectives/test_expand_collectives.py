@@ -129,7 +129,38 @@ def test_values_that_only_move(order: str):
     np.testing.assert_array_equal(expanded("coremesh.reshape_grid %0", [here], there, x), x)
 
 
+@pytest.mark.parametrize(
+    ("policy", "split"), [("concat", "y"), ("concat", "y uneven [3, 1, 4]"), ("round_robin", "y cyclic")]
+)
+def test_a_cache_of_a_length_that_a_run_brings(policy: str, split: str):
+    """One program for all lengths; the host checks that there is room."""
+    grid, rows, width = (3, 2), 8, 5
+    cache, row = tensor((rows, width), "i32", layout(grid, f"{split}, x")), tensor((width,), "i32", layout(grid, "x"))
+    text = f"""
+      func.func @f(%r: {row}, %c: {cache}, %n: index) -> {cache} {{
+        %0 = coremesh.kv_append %r to %c[%n] by {policy} : {row}, {cache}
+        return %0 : {cache}
+      }}"""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        run_pipeline(module, "builtin.module(tile-expand-collectives)")
+        assert "cf.assert" in str(module) and "coremesh.distribute" in str(module)
+        program = read_program(*programs(module))
+        for length in range(rows):
+            held, new = integers(rows, width), integers(width) + 50
+            names = list(dict.fromkeys(place.name for place in program.inputs))
+            given = dict(zip(names, (new, held, np.array([length], np.int32)), strict=True))
+            (found,) = run(program, given).values()
+            held[length] = new
+            np.testing.assert_array_equal(found, held)
+
+
 RING = layout((2, 3), "y ring, x ring")
+APPENDED = """
+  func.func @f(%r: tensor<5xf32, {1}>, %c: tensor<8x5xf32, {0}>, %n: index) -> tensor<8x5xf32, {0}> {{
+    %0 = coremesh.kv_append %r to %c[%n] by shift : tensor<5xf32, {1}>, tensor<8x5xf32, {0}>
+    return %0 : tensor<8x5xf32, {0}>
+  }}"""
 ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
     "blocks": (
         lambda: expanded("coremesh.gemm %0, %1 by meshgemm", [tensor((4, 7), "f32", RING), tensor((7, 5), "f32", RING)],
@@ -156,6 +187,12 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
                          tensor((4, 6), "f32", layout((2, 3), "y, x"))),
         r"moves blocks of one size, not uneven \[1, 3\] ones",
     ),
+    "length": (
+        lambda: run_pipeline(
+            ir.Module.parse(APPENDED.format(layout((2, 3), "y balanced, x"), layout((2, 3), "x"))),
+            "builtin.module(tile-expand-collectives)"),
+        "append by `round_robin`",
+    ),
     "two orders": (
         lambda: expanded("coremesh.relayout %0", [tensor((4, 6), "f32", layout((2, 3), "y ring, x"))],
                          tensor((4, 6), "f32", layout((2, 3), "y, x"))),
@@ -172,5 +209,5 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
 @pytest.mark.parametrize("case", ERRORS)
 def test_what_has_no_program(case: str):
     make, message = ERRORS[case]
-    with pytest.raises(TilewrightError, match=message):
+    with ir.Context(), ir.Location.unknown(), pytest.raises(TilewrightError, match=message):
         make()

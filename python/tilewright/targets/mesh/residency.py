@@ -5,12 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 
+from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import UserError
 from tilewright.dialects.coremesh import Layout
 from tilewright.ir.diagnostics import remark
+from tilewright.ir.generics import walk
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.targets.mesh.attributes import FIXED, MEMORY, STREAMED, number
@@ -29,6 +32,7 @@ class _Held:
     """
 
     op: ir.Operation
+    value: ir.Value
     count: int
     first: int
     last: int
@@ -42,7 +46,7 @@ class _Held:
 def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine, resident: bool = False) -> None:
     """Say which weights stream in from outside in each call, so that all fits; note the bytes of each program.
 
-    A program may overwrite what it reads: what is read again is counted beside the program's own buffers.
+    What is read again is counted beside the program's own buffers, unless the program leaves it as it is.
 
     Args:
         block: of the function.
@@ -55,14 +59,22 @@ def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine, resident:
     """
     operations = in_order(block)
     held = _held(operations)
-    needs = {at: peak + sum(one.count for one in held if one.at(at)) for at, peak in peaks.items()}
+    untouched = {at: set(_untouched(operations[at])) for at in peaks}
+
+    def needed() -> dict[int, int]:
+        return {
+            at: peak + sum(one.count for one in held if one.at(at) and one.value not in untouched[at])
+            for at, peak in peaks.items()
+        }
+
+    needs = needed()
     room = machine.sram_bytes - machine.mesh.code_bytes
     movable = sorted((one for one in held if one.stays), key=lambda one: one.count)
     while max(needs.values(), default=0) > room:
         if resident or not movable or not machine.mesh.offchip_bytes_per_cycle:
             raise _too_much(operations, held, needs, machine, resident)
         _stream(movable.pop(), machine)
-        needs = {at: peak + sum(one.count for one in held if one.at(at)) for at, peak in peaks.items()}
+        needs = needed()
     for at, need in needs.items():
         operations[at].attributes[MEMORY] = number(machine.mesh.code_bytes + need)
 
@@ -87,8 +99,34 @@ def _held(operations: Sequence[ir.Operation]) -> list[_Held]:
                 made = at if isinstance(value, ir.BlockArgument) else ends
                 readers = [_read_last(use.owner.operation, value, places) for use in value.uses]
                 last = max(readers, default=made)
-                found.append(_Held(op, block_bytes(value.type), made, last, FIXED in op.attributes))
+                found.append(_Held(op, value, block_bytes(value.type), made, last, FIXED in op.attributes))
     return found
+
+
+def _untouched(program: ir.Operation) -> Iterator[ir.Value]:
+    """What a program reads where no other of its buffers lies, and does not overwrite."""
+    body = program.regions[0].blocks[0]
+    buffers = {ir.StringAttr(op.attributes["sym_name"]).value: op for op in walk(program, "coremesh.buffer")}
+    if not all("address" in op.attributes for op in buffers.values()):
+        return
+    spans = {name: _span(op) for name, op in buffers.items()}
+    written = {ir.FlatSymbolRefAttr(op.attributes["buffer"]).value for op in walk(program, "coremesh.recv")}
+    for op in walk(program, "coremesh.compute"):
+        written |= {ir.FlatSymbolRefAttr(one).value for one in ir.ArrayAttr(op.attributes["writes"])}
+    for op in walk(program, "coremesh.place"):
+        name = ir.FlatSymbolRefAttr(op.attributes["buffer"]).value
+        first, end = spans[name]
+        others = [span for other, span in spans.items() if other != name]
+        if name not in written and all(end <= start or stop <= first for start, stop in others):
+            yield program.operands[list(body.arguments).index(op.operands[0])]
+
+
+def _span(buffer: ir.Operation) -> tuple[int, int]:
+    """The first byte of a buffer, and the one behind its last."""
+    first = ir.IntegerAttr(buffer.attributes["address"]).value
+    kind = ir.RankedTensorType(ir.TypeAttr(buffer.attributes["tile"]).value)
+    slots = ir.IntegerAttr(buffer.attributes["slots"]).value if "slots" in buffer.attributes else 1
+    return first, first + slots * prod(kind.shape) * of_mlir(str(kind.element_type)).itemsize
 
 
 def _last_inside(op: ir.Operation, places: Mapping[ir.Operation, int]) -> int:

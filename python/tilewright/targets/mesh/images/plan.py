@@ -22,6 +22,7 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import body, kinds
 from tilewright.mlir import ir
 from tilewright.plan.mesh.halo import Halo, halo
+from tilewright.sim.coremesh.checks.memory import core_classes
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Cost
 from tilewright.sim.coremesh.timing import time_program
@@ -120,7 +121,7 @@ class _Asked:
 
     def _local(self, loops: Axes) -> Choice:
         cycles = self._kernel(loops) + self._onward(loops)
-        own, filters = self._block(-1, loops), 0
+        own, filters, passing = self._block(-1, loops), 0, 0
         for number, source in enumerate(self.found.sources):
             count = self._block(number, loops)
             own += count
@@ -128,10 +129,12 @@ class _Asked:
                 filters += count
                 continue
             axes = self._axes(number, loops)
-            cycles += self._halos(number, axes) + self._brought(number, axes)
+            borders = self._halos(number, axes)
+            cycles += borders.cycles + self._brought(number, axes)
+            passing = max(passing, borders.bytes)
             shape = ir.RankedTensorType(source.value.type).shape
             own += prod(self._parts(shape, axes)) * self.kinds[number].itemsize
-        return Choice("windows", loops, cycles, filters, own)
+        return Choice("windows", loops, cycles, filters, max(own, passing))
 
     def _is_filter(self, number: int) -> bool:
         return all(
@@ -164,10 +167,10 @@ class _Asked:
         steps = prod(size for size, reduces in zip(sizes, kinds(self.op), strict=True) if reduces)
         return self.machine.kernel_cycles(Cost(0, steps * max(self.work, 1), points * max(self.work, 1), bits))
 
-    def _halos(self, number: int, axes: Axes) -> float:
-        """Cycles until the borders of a source have come."""
+    def _halos(self, number: int, axes: Axes) -> _Spent:
+        """What it takes until the borders of a source have come."""
         source = self.found.sources[number]
-        shape, cycles = list(ir.RankedTensorType(source.value.type).shape), 0.0
+        shape, spent = list(ir.RankedTensorType(source.value.type).shape), _Spent()
         tile = self._parts(shape, axes)
         for at, dim in enumerate(self.found.operands[number]):
             if axes[at] and dim.loop is not None and self.found.is_widened(number, at):
@@ -177,9 +180,9 @@ class _Asked:
                     *("y" if axes[at] == "y" else "x", tuple(axis or None for axis in axes)),  # type: ignore[arg-type]
                     *(dim.first - source.low[at], step, size, source.fill or 0.0, "ring", self.kinds[number]),
                 )
-                cycles += _timed(what, self.machine)
+                spent = spent.then(_spent(what, self.machine))
                 shape[at], tile[at] = self.side * size, size
-        return cycles
+        return spent
 
     def _brought(self, number: int, want: Axes) -> float:
         """Cycles for another layout of what the grid has made: through the edge, and at least those of a collective."""
@@ -213,10 +216,11 @@ class _Asked:
         windows = Cost(0, 1, m * k // side**2, 8 * self.kinds[0].itemsize)
         cycles = made.cycles["meshgemm"] + self.machine.kernel_cycles(windows)
         of_image = roles.axes(found)
-        cycles += self._halos(roles.image, of_image) + self._brought(roles.image, of_image)
+        borders = self._halos(roles.image, of_image)
+        cycles += borders.cycles + self._brought(roles.image, of_image)
         blocks = [m // side * k // side, k // side * -(-n // side), m // side * -(-n // side)]
         own = 2 * (blocks[0] + blocks[1]) * self.kinds[0].itemsize + blocks[2] * self.kinds[-1].itemsize
-        yield Choice("im2col", axes, cycles, blocks[1] * self.kinds[0].itemsize, own)
+        yield Choice("im2col", axes, cycles, blocks[1] * self.kinds[0].itemsize, max(own, borders.bytes))
 
 
 @dataclass(frozen=True)
@@ -284,6 +288,23 @@ def _is_whole(found: Windows, number: int, at: int) -> bool:
     return dilation == 1 and not dim.first and not source.low[at] and have == found.sizes[loop]
 
 
+@dataclass(frozen=True)
+class _Spent:
+    """What programs one after the other take.
+
+    Attributes:
+        bytes: of the fullest core, with what is on its way.
+    """
+
+    cycles: float = 0.0
+    bytes: int = 0
+
+    def then(self, other: _Spent) -> _Spent:
+        """With another one behind."""
+        return _Spent(self.cycles + other.cycles, max(self.bytes, other.bytes))
+
+
 @functools.lru_cache(maxsize=1024)
-def _timed(what: Halo, machine: Machine) -> float:
-    return time_program(halo(what), machine, loads=False).cycles
+def _spent(what: Halo, machine: Machine) -> _Spent:
+    program = halo(what)
+    return _Spent(time_program(program, machine, loads=False).cycles, core_classes(program)[0].peak)

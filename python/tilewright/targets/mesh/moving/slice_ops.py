@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from tilewright.dialects.coremesh import block_type
+from tilewright.ir.diagnostics import remark
 from tilewright.ir.generics import create, create_fill, maker
 from tilewright.mlir import ir
 from tilewright.targets.mesh.placement import Axes, Placement, empty_block, laid_type, local
@@ -23,6 +24,10 @@ def part(op: ir.Operation, placement: Placement) -> ir.Value | None:
     if axes is None:
         return None
     small, whole = axes
+    inner, outer = _kinds(op)
+    if not placement.fits(laid_type(inner, small, placement.side), laid_type(outer, whole, placement.side)):
+        remark(op, "cut outside of the grid: no core holds all of the dimensions of which it takes a part")
+        return None
     return _cut(op, placement, small, whole) if op.name == SLICES[0] else _put(op, placement, small, whole)
 
 

@@ -109,6 +109,12 @@ def test_windows_that_no_core_holds_stay_outside():
     assert re.search(r"its windows take \d+ bytes of a core, which has \d+ left", text)
 
 
+def test_borders_on_their_way_are_counted():
+    """Blocks fit, but not beside what passes between neighbours: the windows stay outside, and that is no error."""
+    text = tw.compile(conv((1, 9, 96, 96), (1, 9, 17, 17), pads=[8] * 4), TARGET).explain()
+    assert re.search(r"its windows take 56448 bytes of a core, which has 45056 left", text)
+
+
 BORDERED = """
 #image = affine_map<(h, w, o, r, s, c) -> (h + r, w + s, c)>
 #filter = affine_map<(h, w, o, r, s, c) -> (r, s, c, o)>

@@ -49,6 +49,7 @@ class Structure:
     branches: bool  # some node has regions
     yields: tuple[int, ...]
     out_arguments: tuple[int, ...]
+    ahead: int = 0  # loops around, over copies of all there is: those of the op, and its indices, come behind them
 
 
 def read_structure(node: Node) -> Structure:
@@ -112,9 +113,12 @@ class Body:
 
     def _evaluate(self, inner: Node) -> None:
         if inner.name == "linalg.index":
-            results = self._index(inner.op.attributes["dim"].value)
+            results = self._index(inner.op.attributes["dim"].value + self.structure.ahead)
         else:
-            results = execute(self.frame, inner, [self.value(number) for number in inner.operands])
+            operands = [self.value(number) for number in inner.operands]
+            if inner.name == "tensor.extract":
+                operands[1:1] = [self._index(loop) for loop in range(self.structure.ahead)]
+            results = execute(self.frame, inner, operands)
         for number, value in zip(inner.results, [results] if len(inner.results) == 1 else results, strict=True):
             self.values[number] = value
 

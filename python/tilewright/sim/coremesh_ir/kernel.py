@@ -84,10 +84,7 @@ def _batched(node: Node) -> Step | None:
         return _elementwise
     if HANDLERS.get(node.name) is not structured:
         return None
-    shape = read_structure(node)
-    if shape.branches or any(inner.name == "linalg.index" for inner in shape.defined.values()):
-        return None
-    return _structured
+    return None if read_structure(node).branches else _structured
 
 
 def _constant(frame: Any, node: Node, cores: int, operands: list[Any]) -> list[Any]:
@@ -165,7 +162,7 @@ def _give_cores(node: Node) -> None:
 
 
 def _with_cores(node: Node, shape: Structure) -> Structure:
-    """The structure with cores as its outermost, parallel loop; scalars have no dimension for it."""
+    """The structure with cores as its outermost, parallel loop; scalars have no dimension for it, tables have one."""
     maps = []
     for number, map_ in enumerate(shape.maps):
         moved = tuple(_moved(term) for term in map_)
@@ -182,6 +179,7 @@ def _with_cores(node: Node, shape: Structure) -> Structure:
         branches=False,
         yields=shape.yields,
         out_arguments=shape.out_arguments,
+        ahead=1,
     )
 
 

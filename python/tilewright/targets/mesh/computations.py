@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import body, constant_of, kinds, maker, maps
 from tilewright.mlir import ir
+from tilewright.sim.coremesh.combinations import OPS, Combine, is_identity
+from tilewright.targets.mesh.bodies.captures import captures
 
 #: Element types that cores compute with.
-KINDS = ("f16", "bf16", "f32")
-#: Dialects of bodies; of the last one that decodes a number.
-_BODIES = ("arith", "math", "linalg", "sparse_tile")
-_COMBINES: dict[str, Literal["add", "max"]] = {"arith.addf": "add", "arith.maximumf": "max"}
+FLOATS = ("f16", "bf16", "f32")
+INTEGERS = ("i1", "i8", "i16", "i32", "i64")
+KINDS = FLOATS + INTEGERS
+#: How an op combines; floats have a sign always.
+_COMBINES: dict[str, Combine] = {name: how for how in reversed(OPS) for name in OPS[how]}
+_BITS: dict[str, Combine] = {"arith.andi": "umin", "arith.ori": "umax"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Reduction:
         plain: elements of the first input are combined as they are.
     """
 
-    how: Literal["add", "max"]
+    how: Combine
     loops: tuple[int, ...]
     plain: bool
 
@@ -107,7 +111,19 @@ def _unfit(op: ir.Operation, codes: bool) -> str:
         return "it reads a diagonal"
     if len(_known(reads[-1])) != len(reads[-1].results):
         return "it writes a part of its result"
-    return unfit_body(op)
+    return _unfit_captures(op, codes)
+
+
+def _unfit_captures(op: ir.Operation, codes: bool) -> str:
+    found = captures(op, loop_sizes(op))
+    if isinstance(found, str):
+        return found
+    wrong = [
+        one.value.type for one in found.tables if str(ir.RankedTensorType(one.value.type).element_type) not in KINDS
+    ]
+    if wrong:
+        return f"cores compute with {', '.join(KINDS)}, not {wrong[0]}"
+    return "its body reads more than elements" if codes and found else ""
 
 
 def _known(map_: ir.AffineMap) -> list[int]:
@@ -115,18 +131,11 @@ def _known(map_: ir.AffineMap) -> list[int]:
 
 
 def unfit_body(op: ir.Operation) -> str:
-    """Why cores do not run the body of a generic; empty where they do."""
-    inside = {inner.operation for inner in body(op).operations}
-    for inner in body(op).operations:
-        if inner.operation.name.partition(".")[0] not in _BODIES or any(inner.operation.regions):
-            return f"its body has {inner.operation.name}"
-        if inner.operation.name == "linalg.index":
-            return "its body asks where it is"
-        for value in inner.operands:
-            made = maker(value)
-            if made is not None and made not in inside and constant_of(value) is None:
-                return "its body reads a number that the run brings"
-    return ""
+    """Why cores do not run the body of a generic on elements alone; empty where they do."""
+    found = captures(op, loop_sizes(op))
+    if isinstance(found, str):
+        return found
+    return "its body reads more than elements" if found else ""
 
 
 def _others(op: ir.Operation) -> Computation | str:
@@ -140,10 +149,10 @@ def _others(op: ir.Operation) -> Computation | str:
 
 def _reduction(op: ir.Operation, loops: tuple[int, ...], own: ir.Value) -> Reduction | str:
     last = maker(_yielded(op))
-    if last is None or last.name not in _COMBINES or own not in last.operands or len(list(own.uses)) != 1:
-        return "it combines otherwise than by a sum or a maximum"
-    how = _COMBINES[last.name]
-    if not _starts_with(op, 0.0 if how == "add" else float("-inf")):
+    how = None if last is None else _how(last)
+    if last is None or how is None or own not in last.operands or len(list(own.uses)) != 1:
+        return f"it combines otherwise than by one of {', '.join(OPS)}"
+    if not is_identity(how, of_mlir(str(own.type)), _start(op)):
         return "it starts from another number than its combination's neutral one"
     reads = maps(op)[:-1]
     large = {loop for loop, size in enumerate(loop_sizes(op)) if size > 1}
@@ -154,14 +163,21 @@ def _reduction(op: ir.Operation, loops: tuple[int, ...], own: ir.Value) -> Reduc
     return Reduction(how, loops, plain and _in_order(maps(op)[-1]))
 
 
+def _how(last: ir.Operation) -> Combine | None:
+    """How an op combines; of truths, by bits."""
+    is_truth = str(last.results[0].type) == "i1"
+    return _BITS.get(last.name) if is_truth and last.name in _BITS else _COMBINES.get(last.name)
+
+
 def _in_order(map_: ir.AffineMap) -> bool:
     found = _known(map_)
     return found == sorted(found)
 
 
-def _starts_with(op: ir.Operation, number: float) -> bool:
+def _start(op: ir.Operation) -> float | None:
+    """The number that a generic's result starts from, if it is one."""
     made = maker(op.operands[len(op.operands) - 1])
-    return made is not None and made.name == "linalg.fill" and constant_of(made.operands[0]) == number
+    return constant_of(made.operands[0]) if made is not None and made.name == "linalg.fill" else None
 
 
 def _product(op: ir.Operation) -> Product | None:
@@ -181,7 +197,7 @@ def _product(op: ir.Operation) -> Product | None:
     longest = [[max(own, key=lambda loop: sizes[loop])] if own else [] for own in free]
     one_by_one = {loop for own, kept in zip(free, longest, strict=True) for loop in own if loop not in kept}
     sided = _sided(longest, out, tuple(loop for loop in out if loop in batch or loop in one_by_one), summed[0])
-    return replace(sided, starts=not _starts_with(op, 0.0))
+    return replace(sided, starts=_start(op) != 0)
 
 
 def _sided(free: list[list[int]], out: list[int], batch: tuple[int, ...], summed: int) -> Product:

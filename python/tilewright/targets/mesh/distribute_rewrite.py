@@ -13,6 +13,7 @@ from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, WAYS, machine_of
+from tilewright.targets.mesh.bodies.rows import ROWS, gather, picked_rows
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
 from tilewright.targets.mesh.control.windows import forget_unread, window
@@ -125,7 +126,12 @@ def _laid(op: ir.Operation, placement: Placement) -> ir.Value | None:
         return _multiplied(op, found, loops, placement)
     if isinstance(found, Reduction):
         return reduction(op, found, loops, placement)
-    return elementwise(op, loops, placement)
+    if _algorithm(op) != ROWS:
+        return elementwise(op, loops, placement)
+    picked = gather(op)
+    if picked is None:
+        raise UserError(f"{ALGORITHM} is '{ROWS}' on an op that picks no elements along one dimension; take it away")
+    return picked_rows(op, picked, loops, placement)
 
 
 def _algorithm(op: ir.Operation) -> str:

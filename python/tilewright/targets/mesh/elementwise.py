@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tilewright.ir.generics import body, constant_of, create, create_generic, maker, maps
+from tilewright.ir.generics import body, create, create_generic, maps
 from tilewright.mlir import ir
-from tilewright.targets.mesh.computations import dims
+from tilewright.targets.mesh.bodies.captures import Captures, Table, captures
+from tilewright.targets.mesh.bodies.copies import Copy
+from tilewright.targets.mesh.computations import dims, loop_sizes
 from tilewright.targets.mesh.placement import Axes, Placement, empty_block, laid_type, local
 
 
@@ -35,20 +37,48 @@ def computed(
         value: of the body.
         kind: the type of the result, without a layout.
     """
-    reads = maps(op)[:-1]
+    reads, sizes = maps(op)[:-1], loop_sizes(op)
+    around = captures(op, sizes)
+    assert isinstance(around, Captures), around
     inputs = [placement.laid(v, lies(m, loops)) for v, m in zip(op.operands, reads, strict=False)]
+    numbers = [placement.number(one) for one in around.numbers]
+    split = [loop for loop in sorted(around.asked) if loops[loop]]
+    starts = [placement.starts(loops[loop], sizes[loop]) for loop in split]
+    tables = [placement.laid(one.value, table_axes(one, loops)) for one in around.tables]
     result = laid_type(kind, lies(written, loops), placement.side)
+    first = ir.AffineMap.get(len(loops), 0, [ir.AffineExpr.get_constant(0)])
+    reads += [first] * (len(numbers) + len(starts))
+    inputs += [*numbers, *starts, *tables]
     if not inputs:
         inputs = [placement.laid(op.operands[0], lies(maps(op)[0], loops))]
+    padded = {loop for loop, axis in enumerate(loops) if axis and sizes[loop] % placement.side}
 
     def compute(blocks: list[ir.Value]) -> ir.Value:
-        pairs = list(zip(blocks, reads, strict=False))
-        made = create_generic(
-            pairs, empty_block(result), written, [False] * written.n_dims, lambda given: repeated(op, given, value)
+        picked = dict(zip(around.tables, blocks[len(reads) :], strict=False))
+
+        def step(given: list[ir.Value]) -> ir.Value:
+            own = len(reads) - len(numbers) - len(starts)
+            copy = Copy(op, [*given[:own], given[-1]], sizes, padded)
+            copy.known.update(zip(around.numbers, map(_as_host, given[own:], around.numbers), strict=False))
+            copy.starts = dict(zip(split, given[len(reads) - len(starts) :], strict=False))
+            copy.tables = {one.value: (block, one) for one, block in picked.items()}
+            return copy.value(value)
+
+        return create_generic(
+            list(zip(blocks, reads, strict=False)), empty_block(result), written, [False] * written.n_dims, step
         )
-        return made
 
     return local(inputs, result, compute)
+
+
+def table_axes(table: Table, loops: Sequence[str]) -> Axes:
+    """How a tensor lies of which elements are picked: whole along dimensions of which any index is read."""
+    return tuple("" if loop is None else loops[loop] for loop in table.loops)
+
+
+def _as_host(number: ir.Value, like: ir.Value) -> ir.Value:
+    """A number that the host sent, of the type that it has there: it sends an index as one of 32 bits."""
+    return number if number.type == like.type else create("arith.index_cast", [number], like.type)
 
 
 def lies(map_: ir.AffineMap, loops: Sequence[str]) -> Axes:
@@ -58,23 +88,7 @@ def lies(map_: ir.AffineMap, loops: Sequence[str]) -> Axes:
 
 def repeated(op: ir.Operation, elements: Sequence[ir.Value], wanted: ir.Value) -> ir.Value:
     """A value of a generic's body for some elements, one per argument: its steps, copied here, with their constants."""
-    known = dict(zip(body(op).arguments, elements, strict=True))
-
-    def value_of(value: ir.Value) -> ir.Value:
-        if value not in known:
-            made = maker(value)
-            assert made is not None
-            if constant_of(value) is not None:
-                known[value] = create("arith.constant", [], value.type, {"value": made.attributes["value"]})
-            else:
-                inner = [value_of(operand) for operand in made.operands]
-                copy = made.clone()
-                for at, operand in enumerate(inner):
-                    copy.operands[at] = operand
-                known.update(zip(made.results, copy.results, strict=True))
-        return known[value]
-
-    return value_of(wanted)
+    return Copy(op, elements).value(wanted)
 
 
 def yielded(op: ir.Operation) -> ir.Value:

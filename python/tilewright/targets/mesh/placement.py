@@ -74,6 +74,15 @@ def before_users(value: ir.Value) -> AbstractContextManager[Any]:
     return nullcontext() if at is None else ir.InsertionPoint(at)
 
 
+def _before_loops() -> AbstractContextManager[Any]:
+    """The insertion point before the outermost loop around."""
+    block, at = ir.InsertionPoint.current.block, None
+    while block.owner.operation.name != "func.func":
+        at = block.owner.operation
+        block = at.block
+    return nullcontext() if at is None else ir.InsertionPoint(at)
+
+
 @dataclass
 class _Places:
     """Where one value is to be had.
@@ -103,6 +112,7 @@ class Placement:
         self.side, self.moves, self.fixed, self.depth = side, moves, Fixed(), 0
         self._places: dict[ir.Value, _Places] = {}
         self._made: set[ir.Value] = set()
+        self._starts: dict[tuple[str, int], ir.Value] = {}
 
     def made(self, value: ir.Value, laid: ir.Value) -> None:
         """A value of the model has been computed on the grid."""
@@ -124,15 +134,34 @@ class Placement:
         self.made(value, value)
 
     def number(self, value: ir.Value) -> ir.Value:
-        """A number that the host has, of type index, for all cores: tensor<1xi32>."""
+        """A number that the host has, for all cores, as a tensor of one element; an index goes as one of 32 bits."""
         places = self._of(value)
         if () not in places.laid:
-            i32 = ir.IntegerType.get_signless(32)
             with before_users(value):
-                short = create("arith.index_cast", [value], i32)
-                listed = create("tensor.from_elements", [short], ir.RankedTensorType.get([1], i32))
+                short = value
+                if isinstance(value.type, ir.IndexType):
+                    short = create("arith.index_cast", [value], ir.IntegerType.get_signless(32))
+                listed = create("tensor.from_elements", [short], ir.RankedTensorType.get([1], short.type))
                 places.laid[()] = self._distributed(listed, ("",), False)
         return places.laid[()]
+
+    def starts(self, axis: str, size: int) -> ir.Value:
+        """For each core the index of its first element of a dimension of this size along an axis: tensor<sidexi32>."""
+        block = -(-size // self.side)
+        if (axis, block) not in self._starts:
+            i32 = ir.IntegerType.get_signless(32)
+            kind = ir.RankedTensorType.get([self.side], i32)
+            numbers = [ir.IntegerAttr.get(i32, place * block) for place in range(self.side)]
+            with _before_loops():
+                listed = create("arith.constant", [], kind, {"value": ir.DenseElementsAttr.get(numbers, kind)})
+                self._starts[axis, block] = self._distributed(listed, (axis,), True)
+        return self._starts[axis, block]
+
+    def fits(self, *laid: ir.Type) -> bool:
+        """Whether a core holds its blocks of tensors of these types at once."""
+        machine = self.moves.machine
+        room = None if machine is None else machine.sram_bytes - machine.mesh.code_bytes
+        return room is None or sum(map(block_bytes, laid)) <= room
 
     def outside(self, value: ir.Value, why: str) -> ir.Value:
         """The value as a tensor outside of the grid.

@@ -28,11 +28,11 @@ from tilewright.targets.mesh.attributes import (
     number,
     texts,
 )
+from tilewright.targets.mesh.bodies.rows import ROWS, gather, rows_loops
+from tilewright.targets.mesh.bodies.spread import is_by_rows, left_outside, spread
 from tilewright.targets.mesh.computations import (
     Computation,
-    Elementwise,
     Product,
-    Reduction,
     computation,
     dims,
     loop_sizes,
@@ -161,6 +161,8 @@ class _Planner:
 
     def _plan(self, op: ir.Operation, why: str) -> None:
         found = why or computation(op)
+        if not isinstance(found, str | Product):
+            found = left_outside(op, self.side, self._room(op)) or found
         if self.fixed.of(op):
             op.attributes[OUTSIDE] = ir.StringAttr.get("it follows from weights alone")
             return
@@ -170,7 +172,10 @@ class _Planner:
             op.attributes[OUTSIDE] = ir.StringAttr.get(found)
             remark(op, f"interpreted outside of the grid: {found}")
             return
-        loops = self._product(op, found) if isinstance(found, Product) else self._spread(op, found)
+        if isinstance(found, Product):
+            loops = self._product(op, found)
+        else:
+            loops = self._elements(op)
         op.attributes[LOOPS] = texts(loops)
         self.axes[op.results[0]] = tuple("" if loop is None else loops[loop] for loop in dims(maps(op)[-1]))
 
@@ -196,27 +201,13 @@ class _Planner:
         mark_borders(found)
         return True
 
-    def _spread(self, op: ir.Operation, found: Elementwise | Reduction) -> list[str]:
-        """Axes along loops: as most of what is read lies, else along the last ones."""
-        sizes = loop_sizes(op)
-        best: dict[int, str] = {}
-        for value, map_ in zip(op.operands, maps(op)[:-1], strict=False):
-            if value in self.axes:
-                pairs = zip(dims(map_), self.axes[value], strict=True)
-                known = {loop: axis.partition(" ")[0] for loop, axis in pairs if loop is not None}
-                best = known if len(known) > len(best) else best
-        wanted = None if best else self.images.wanted(op.results[0])
-        if wanted is not None:
-            pairs = zip(dims(maps(op)[-1]), wanted, strict=True)
-            best = {loop: axis for loop, axis in pairs if loop is not None}
-        loops = [best.get(loop, "") for loop in range(len(sizes))]
-        open_ = [loop for loop, size in enumerate(sizes) if loop not in best and size > 1]
-        free = [axis for axis in ("x", "y") if axis not in loops]
-        if len(free) == 2 and len(open_) == 1:
-            free = ["y"]  # a vector, as products expect it
-        for loop, axis in zip(reversed(open_), free, strict=False):
-            loops[loop] = axis
-        return loops
+    def _elements(self, op: ir.Operation) -> list[str]:
+        """What cores compute of elements, and of what they pick."""
+        found = gather(op)
+        if found is None or not is_by_rows(op, self.side, self._room(op)):
+            return spread(op, self.axes, self.images.wanted)
+        op.attributes[ALGORITHM] = ir.StringAttr.get(ROWS)
+        return rows_loops(op, found)
 
     def _product(self, op: ir.Operation, found: Product) -> list[str]:
         loops = [""] * maps(op)[0].n_dims
@@ -306,6 +297,10 @@ class _Planner:
         )
         remark(op, f"{_told([sizes[loop] for loop in found.batch])}{made}")
         return made
+
+    def _room(self, op: ir.Operation) -> int:
+        """Bytes of a core that are free for what an op reads and makes."""
+        return self.machine.sram_bytes - self.machine.mesh.code_bytes - self._beside(op)
 
     def _beside(self, op: ir.Operation) -> int:
         """Bytes that a core holds of values which are made before an op, and read behind it."""

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import body, create, create_fill, create_generic, create_number, maker, maps
 from tilewright.mlir import ir
 from tilewright.mlir.dialects import coremesh as ops
+from tilewright.sim.coremesh.combinations import Combine, identity, is_float, op_of
 from tilewright.targets.mesh.attributes import number
 from tilewright.targets.mesh.computations import Reduction, dims, loop_sizes
 from tilewright.targets.mesh.elementwise import computed, lies
 from tilewright.targets.mesh.placement import Axes, Placement, axes_of, empty_block, laid_type, local
-
-_NEUTRAL = {"add": 0.0, "max": float("-inf")}
-_NAMES = {"add": "arith.addf", "max": "arith.maximumf"}
 
 
 def reduction(op: ir.Operation, found: Reduction, loops: Sequence[str], placement: Placement) -> ir.Value:
@@ -63,19 +62,19 @@ def _combined_by_cores(
     result = ir.RankedTensorType.get(shape, kind.element_type)
     result = laid_type(result, tuple(loops[loop] for loop in kept), placement.side)
     written = ir.AffineMap.get(len(order), 0, [ir.AffineExpr.get_dim(place[loop]) for loop in kept])
-    same = ir.AffineMap.get_identity(len(order))
+    same, dtype = ir.AffineMap.get_identity(len(order)), of_mlir(str(kind.element_type))
 
     def combine(elements: list[ir.Value]) -> ir.Value:
-        return create(_NAMES[found.how], elements[::-1], elements[0].type)
+        return create(op_of(found.how, is_float(dtype)), elements[::-1], elements[0].type)
 
     def compute(blocks: list[ir.Value]) -> ir.Value:
-        start = create_fill(create_number(_NEUTRAL[found.how], kind.element_type), empty_block(result))
+        start = create_fill(create_number(identity(found.how, dtype), kind.element_type), empty_block(result))
         return create_generic([(blocks[0], same)], start, written, [loop in whole for loop in order], combine)
 
     return local([value], result, compute), kept
 
 
-def allreduced(value: ir.Value, dim: int, how: str, placement: Placement) -> ir.Value:
+def allreduced(value: ir.Value, dim: int, how: Combine, placement: Placement) -> ir.Value:
     """One dimension less, along the axis that splits it."""
     kind, axes = ir.RankedTensorType(value.type), _without(axes_of(value), dim)
     shape = [size for at, size in enumerate(kind.shape) if at != dim]

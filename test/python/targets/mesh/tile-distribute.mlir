@@ -73,3 +73,32 @@ func.func @maxima(%a: tensor<7x5xf32>) -> (tensor<7xf32>, tensor<9xf32>) attribu
   } : tensor<7xf32> to tensor<9xf32>
   return %0, %2 : tensor<7xf32>, tensor<9xf32>
 }
+
+// -----
+
+#all = affine_map<(i, j) -> (i, j)>
+#column = affine_map<(i, j) -> (i)>
+
+// An index counts the whole tensor, so that cores are told where their blocks begin; one that counts a dimension of
+// what is picked from counts the core's block of that. Padding picks something that is there.
+// CHECK-LABEL: func.func @picked
+// CHECK: %[[STARTS:.*]] = coremesh.distribute %{{.*}} {coremesh.fixed} : tensor<3xi32> to tensor<3xi32, #{{.*}}>
+// CHECK: coremesh.local (%[[AT:.*]] = %{{.*}}, %[[START:.*]] = %[[STARTS]], %[[TABLE:.*]] = %{{.*}}) :
+// CHECK: ^bb0(%[[X:.*]]: i32, %[[S:.*]]: i32, %{{.*}}: f32):
+// CHECK: arith.addi %{{.*}}, %{{.*}} : index
+// CHECK: arith.minsi
+// CHECK: tensor.extract %[[TABLE]][%{{.*}}, %{{.*}}] : tensor<7x2xf32>
+func.func @picked(%t: tensor<7x5xf32>, %at: tensor<4xi32>) -> tensor<4x5xf32> attributes {coremesh.side = 3 : i64} {
+  %d = tensor.empty() : tensor<4x5xf32>
+  %0 = linalg.generic {indexing_maps = [#column, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%at : tensor<4xi32>) outs(%d : tensor<4x5xf32>) attrs = {coremesh.loops = ["y", "x"]} {
+  ^bb0(%x: i32, %out: f32):
+    %n = arith.index_cast %x : i32 to index
+    %i = linalg.index 0 : index
+    %k = arith.addi %n, %i : index
+    %j = linalg.index 1 : index
+    %p = tensor.extract %t[%k, %j] : tensor<7x5xf32>
+    linalg.yield %p : f32
+  } -> tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}

@@ -11,6 +11,7 @@
 #all = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (j)>
 #column = affine_map<(i, j) -> (i)>
+#one = affine_map<(i) -> (i)>
 
 // NONE: error: a pass for meshes needs to know the device
 // CPU: error: 'x86-64-v3' is no mesh of cores but a cpu
@@ -18,7 +19,7 @@
 // Layouts go from the product to what reads it; what no collective does has a reason.
 // CHECK: remark: meshgemm: {{.*}} cycles simulated; gemv
 // CHECK: remark: gemm_t: {{.*}} cycles simulated; gemv
-// CHECK: remark: interpreted outside of the grid: it combines otherwise than by a sum or a maximum
+// CHECK: remark: interpreted outside of the grid: it combines otherwise than by one of add, max
 // CHECK-LABEL: func.func @main
 // CHECK-SAME: attributes {coremesh.side = 8 : i64}
 // SIDE: coremesh.side = 4 : i64
@@ -26,7 +27,7 @@
 // CHECK: attrs = {coremesh.loops = ["y", "x"]}
 // CHECK: attrs = {coremesh.algorithm = "gemm_t", coremesh.loops = ["y", "x", ""]}
 // CHECK: attrs = {coremesh.loops = ["y", "x"]}
-// CHECK: attrs = {coremesh.outside = "it combines otherwise than by a sum or a maximum"}
+// CHECK: attrs = {coremesh.outside = "it combines otherwise than by one of add, max, min, umax, umin, mul"}
 func.func @main(%a: tensor<13x24xf32>, %w: tensor<24x17xf32>, %v: tensor<29x17xf32>, %b: tensor<17xf32>)
     -> (tensor<13xf32>, tensor<13xf32>) {
   %zero = arith.constant 0.0 : f32
@@ -67,8 +68,52 @@ func.func @main(%a: tensor<13x24xf32>, %w: tensor<24x17xf32>, %v: tensor<29x17xf
   %4 = linalg.generic {indexing_maps = [#all, #column], iterator_types = ["parallel", "reduction"]}
       ins(%2 : tensor<13x29xf32>) outs(%e1 : tensor<13xf32>) {
   ^bb0(%x: f32, %product: f32):
-    %p = arith.mulf %product, %x : f32
+    %p = arith.subf %product, %x : f32
     linalg.yield %p : f32
   } -> tensor<13xf32>
   return %3, %4 : tensor<13xf32>, tensor<13xf32>
+}
+
+// A table lies whole along what is picked, as its reader lies along the rest; few integers are made by each core, and
+// those that the host alone reads by none.
+// CHECK-LABEL: func.func @picked
+// CHECK: attrs = {coremesh.loops = ["y", "x"]}
+// CHECK: attrs = {coremesh.loops = [""]}
+// CHECK: attrs = {coremesh.loops = ["y", "x"]}
+// CHECK: attrs = {coremesh.outside = "the host alone reads these numbers"}
+func.func @picked(%t: tensor<7x16xf32>, %at: tensor<3xi32>) -> (tensor<3x16xf32>, i32) {
+  %zero = arith.constant 0 : index
+  %c = tensor.empty() : tensor<7x16xf32>
+  %0 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%t : tensor<7x16xf32>) outs(%c : tensor<7x16xf32>) {
+  ^bb0(%x: f32, %out: f32):
+    %p = arith.negf %x : f32
+    linalg.yield %p : f32
+  } -> tensor<7x16xf32>
+  %e = tensor.empty() : tensor<3xi32>
+  %1 = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%at : tensor<3xi32>) outs(%e : tensor<3xi32>) {
+  ^bb0(%x: i32, %out: i32):
+    %i = linalg.index 0 : index
+    %n = arith.index_cast %i : index to i32
+    %p = arith.addi %x, %n : i32
+    linalg.yield %p : i32
+  } -> tensor<3xi32>
+  %d = tensor.empty() : tensor<3x16xf32>
+  %2 = linalg.generic {indexing_maps = [#column, #all], iterator_types = ["parallel", "parallel"]}
+      ins(%1 : tensor<3xi32>) outs(%d : tensor<3x16xf32>) {
+  ^bb0(%x: i32, %out: f32):
+    %i = arith.index_cast %x : i32 to index
+    %j = linalg.index 1 : index
+    %p = tensor.extract %0[%i, %j] : tensor<7x16xf32>
+    linalg.yield %p : f32
+  } -> tensor<3x16xf32>
+  %3 = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%at : tensor<3xi32>) outs(%e : tensor<3xi32>) {
+  ^bb0(%x: i32, %out: i32):
+    %p = arith.addi %x, %x : i32
+    linalg.yield %p : i32
+  } -> tensor<3xi32>
+  %4 = tensor.extract %3[%zero] : tensor<3xi32>
+  return %2, %4 : tensor<3x16xf32>, i32
 }

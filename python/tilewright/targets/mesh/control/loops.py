@@ -23,7 +23,8 @@ Axes = tuple[str, ...]
 #: Ops that decide what runs.
 CONTROL = ("scf.for", "scf.while", "scf.if")
 _SLICES = ("tensor.extract_slice", "tensor.insert_slice")
-_READERS = (
+#: Ops that read what lies on the grid there, or hand it on.
+READERS = (
     *CONTROL,
     *_SLICES,
     *("tensor.expand_shape", "tensor.collapse_shape", "linalg.generic", "sparse_tile.matmul"),
@@ -111,7 +112,7 @@ def picked_of(group: Carried) -> set[int]:
         for user, number in _users(value):
             if user.name in _SLICES and number == (user.name == "tensor.insert_slice"):
                 whole |= picked(user)
-            if user.name not in _READERS:  # a body picks elements
+            if user.name not in READERS:  # a body picks elements
                 whole |= set(range(ir.RankedTensorType(value.type).rank - 1))
     return whole
 
@@ -165,7 +166,7 @@ def _axes(group: Carried) -> Axes | None:
         return None
     for value in group.values:
         for user, _ in _users(value):
-            if user.name not in _READERS and user.parent.operation.name != "linalg.generic":
+            if user.name not in READERS and user.parent.operation.name != "linalg.generic":
                 return None
     return default_axes(kind.shape, picked_of(group))
 

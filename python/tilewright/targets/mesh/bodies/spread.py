@@ -1,0 +1,116 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Along which axes the loops of a generic lie that is elementwise or reduces, and whether the grid is to do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
+
+from tilewright.core.dtypes import of_mlir
+from tilewright.ir.generics import maps, uses
+from tilewright.mlir import ir
+from tilewright.targets.mesh.bodies.captures import Captures, captures
+from tilewright.targets.mesh.bodies.rows import gather, rows_loops
+from tilewright.targets.mesh.computations import INTEGERS, dims, loop_sizes
+from tilewright.targets.mesh.control.loops import READERS
+
+Axes = tuple[str, ...]
+
+#: So many integers, places to pick from mostly, each core makes for itself: sooner than it would be sent them.
+_COPIED = 64
+
+
+def spread(op: ir.Operation, axes: Mapping[ir.Value, Axes], wanted: Callable[[ir.Value], Axes | None]) -> list[str]:
+    """The axis along each loop: as most of what is read lies, else along the last ones.
+
+    Args:
+        axes: how values on the grid lie.
+        wanted: how a reader wants a result to lie.
+    """
+    sizes = loop_sizes(op)
+    best: dict[int, str] = {}
+    for value, loops in _reads(op, sizes):
+        if value in axes:
+            pairs = zip(loops, axes[value], strict=True)
+            known = {loop: axis.partition(" ")[0] for loop, axis in pairs if loop is not None}
+            best = max(best, known, key=_split_most)
+    if not any(best.values()) and _is_integer(op.results[0]) and prod(sizes) <= _COPIED:
+        return [""] * len(sizes)
+    like = None if best else wanted(op.results[0])
+    if like is not None:
+        pairs = zip(dims(maps(op)[-1]), like, strict=True)
+        best = {loop: axis for loop, axis in pairs if loop is not None}
+    loops = [best.get(loop, "") for loop in range(len(sizes))]
+    open_ = [loop for loop, size in enumerate(sizes) if loop not in best and size > 1]
+    free = [axis for axis in ("x", "y") if axis not in loops]
+    if len(free) == 2 and len(open_) == 1:
+        free = ["y"]  # a vector, as products expect it
+    for loop, axis in zip(reversed(open_), free, strict=False):
+        loops[loop] = axis
+    return loops
+
+
+def left_outside(op: ir.Operation, side: int, room: int) -> str:
+    """Why a computation that cores could do is left to the host; empty where they do it.
+
+    Args:
+        side: cores along each side of the grid.
+        room: bytes of a core that are free.
+    """
+    if _is_integer(op.results[0]) and not _is_read_on_grid(op.results[0]):
+        return "the host alone reads these numbers"
+    sizes = loop_sizes(op)
+    around = captures(op, sizes)
+    if isinstance(around, str) or not around.tables:
+        return ""
+    parts = table_bytes(around, side)
+    if parts > room and not is_by_rows(op, side, room):
+        return f"a core would hold {parts:,} bytes of what elements are picked from; it has {room:,} free"
+    return ""
+
+
+def is_by_rows(op: ir.Operation, side: int, room: int) -> bool:
+    """Whether what is picked is split, as no core could hold all that it may pick, but its part of it."""
+    around, found = captures(op, loop_sizes(op)), gather(op)
+    if isinstance(around, str) or found is None or table_bytes(around, side) <= room:
+        return False
+    return found.bytes(rows_loops(op, found), side) <= room
+
+
+def table_bytes(around: Captures, side: int) -> int:
+    """Bytes of a core that holds all that it may pick, with one axis to split what loops count."""
+    return sum(_bytes(one.value, [loop is not None for loop in one.loops], side) for one in around.tables)
+
+
+def _reads(op: ir.Operation, sizes: list[int]) -> Iterator[tuple[ir.Value, list[int | None]]]:
+    """What is read, with the loop along each dimension."""
+    for value, map_ in zip(op.operands, maps(op)[:-1], strict=False):
+        yield value, dims(map_)
+    around = captures(op, sizes)
+    if isinstance(around, Captures):
+        for table in around.tables:
+            yield table.value, list(table.loops)
+
+
+def _split_most(known: dict[int, str]) -> tuple[int, int]:
+    return sum(map(bool, known.values())), len(known)
+
+
+def _is_integer(value: ir.Value) -> bool:
+    return str(ir.RankedTensorType(value.type).element_type) in INTEGERS
+
+
+def _is_read_on_grid(value: ir.Value) -> bool:
+    """Whether not only the host reads integers: those that decide what runs it would have to collect."""
+    users = [user for user, _ in uses(value)]
+    if prod(ir.RankedTensorType(value.type).shape) == 1 and not any(user.name == "linalg.generic" for user in users):
+        return any(user.name == "func.return" for user in users)
+    return any(user.name in READERS or user.parent.operation.name == "linalg.generic" for user in users)
+
+
+def _bytes(value: ir.Value, split: list[bool], side: int) -> int:
+    kind = ir.RankedTensorType(value.type)
+    longest = max((size for size, is_split in zip(kind.shape, split, strict=True) if is_split), default=1)
+    return prod(kind.shape) // longest * -(-longest // side) * of_mlir(str(kind.element_type)).itemsize

@@ -1,0 +1,134 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bodies that read more than elements, and integers: on the cores alone, with the reference's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from tilewright.core.errors import UserError
+from tilewright.demo.graph import GraphBuilder
+from tilewright.targets.mesh.pipeline import PIPELINE
+
+TARGET = "mesh:toy8x8"
+Input = Callable[[np.ndarray], str]
+Make = Callable[[GraphBuilder, Input], tuple[str, type, list[int]]]
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def integers(*shape: int, low: int = -5, high: int = 5) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).integers(low, high, shape)
+
+
+def unary(name: str, dtype: type, *more: int, **attributes: int | list[int]) -> Make:
+    """An op on what the grid made, with constants behind it."""
+
+    def make(g: GraphBuilder, given: Input) -> tuple[str, type, list[int]]:
+        x = g.op("Neg", given(floats(13, 9) if dtype is np.float32 else integers(13, 9)))
+        shape = [13, 1] if name.startswith(("Reduce", "Arg")) else [13, 9]
+        made = np.int64 if name.startswith("Arg") else dtype
+        return g.op(name, x, *(g.const([one]) for one in more), **attributes), made, shape
+
+    return make
+
+
+def binary(name: str, result: type, low: int = -5) -> Make:
+    def make(g: GraphBuilder, given: Input) -> tuple[str, type, list[int]]:
+        return g.op(name, given(integers(13, 9)), given(integers(9, low=low))), result, [13, 9]
+
+    return make
+
+
+def picked(name: str, indices: np.ndarray, shape: list[int], table: int = 7, **attributes: int) -> Make:
+    def make(g: GraphBuilder, given: Input) -> tuple[str, type, list[int]]:
+        x = g.op("Exp", given(floats(table, 5)))
+        return g.op("Exp", g.op(name, x, given(indices), **attributes)), np.float32, shape
+
+    return make
+
+
+def embedded(rows: int, width: int) -> Make:
+    def make(g: GraphBuilder, given: Input) -> tuple[str, type, list[int]]:
+        x = g.op("Gather", g.weight(floats(rows, width)), given(integers(1, 11, low=0, high=rows)))
+        return g.op("Exp", x), np.float32, [1, 11, width]
+
+    return make
+
+
+def chosen(g: GraphBuilder, given: Input) -> tuple[str, type, list[int]]:
+    """Truths are values of the grid, too."""
+    is_less = g.op("Less", given(floats(13, 9)), given(floats(9)))
+    other = g.op("Not", is_less)
+    return g.op("Where", other, given(floats(13, 1)), g.op("Cast", is_less, to=1)), np.float32, [13, 9]
+
+
+CASES: dict[str, Make] = {
+    "gather rows": picked("Gather", integers(3, low=-7), [3, 5]),
+    "gather columns": picked("Gather", integers(2, 3, low=-5), [7, 2, 3], axis=1),
+    "gather elements": picked("GatherElements", integers(3, 5, low=-7), [3, 5], axis=0),
+    "gather by pairs": picked("GatherND", integers(3, 2, low=0), [3]),
+    "embedding": embedded(50, 19),
+    "embedding, rows split": embedded(20000, 19),
+    "lower triangle": unary("Trilu", np.float32, upper=0),
+    "largest index": unary("ArgMax", np.float32, axis=1),
+    "least": unary("ReduceMin", np.float32, axes=[1]),
+    "product": unary("ReduceProd", np.float32, axes=[1]),
+    "least integer": unary("ReduceMin", np.int64, axes=[1]),
+    "largest integer": unary("ReduceMax", np.int64, axes=[1]),
+    "sum of integers": unary("ReduceSum", np.int64, 1),
+    "to floats": unary("Cast", np.int64, to=7),
+    "integers": binary("Add", np.int64),
+    "division": binary("Div", np.int64, low=1),
+    "comparison": binary("Greater", np.bool_),
+    "choice": chosen,
+}
+
+
+def build(make: Make) -> tuple[GraphBuilder, list[np.ndarray]]:
+    g, inputs = GraphBuilder("body"), []
+
+    def given(array: np.ndarray) -> str:
+        inputs.append(array)
+        return g.input(f"in{len(inputs)}", array.dtype.type, list(array.shape))
+
+    value, dtype, shape = make(g, given)
+    g.output(value, "y", dtype, shape)
+    return g, inputs
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_on_the_cores_alone(name: str) -> None:
+    g, inputs = build(CASES[name])
+    compiled = tw.compile(g.model(), TARGET)
+    (found,), (wanted,) = compiled(*inputs), tw.compile(g.model(), "reference")(*inputs)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+    assert "all of the model's arithmetic is done on the grid" in compiled.explain()
+
+
+def test_a_table_that_no_core_could_hold_is_split() -> None:
+    """Each core picks what it has; a smaller one lies whole along what is picked, and nothing is sent."""
+    texts = [tw.compile(build(CASES[name])[0].model(), TARGET, stop_after="tile") for name in CASES if "embed" in name]
+    assert ["coremesh.allreduce" in text for text in texts] == [False, True]
+
+
+def test_rows_are_a_decision() -> None:
+    """It can be taken, and is refused where it does not fit."""
+    g, inputs = build(CASES["embedding"])
+    planned = tw.compile(g.model(), TARGET, stop_after="plan")
+    old = 'coremesh.loops = ["y", "x"]'
+    assert old in planned
+    edited = planned.replace(old, 'coremesh.algorithm = "rows", coremesh.loops = ["", "x"]', 1)
+    compiled = tw.compile(edited, TARGET, pipeline=PIPELINE.after("plan"))
+    (found,), (wanted,) = compiled(*inputs), tw.compile(g.model(), "reference")(*inputs)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    head, _, tail = planned.rpartition("coremesh.loops")
+    with pytest.raises(UserError, match=r"'rows' on an op that picks no elements along one dimension; take it away"):
+        tw.compile(f'{head}coremesh.algorithm = "rows", coremesh.loops{tail}', TARGET, pipeline=PIPELINE.after("plan"))

@@ -85,6 +85,14 @@ void Engine::compute(const Instruction &instruction) {
   }
 }
 
+/// The later of both, core by core.
+void Engine::keepLater(Row &kept, const Row &other) {
+  rows_.each(true, {OpLater}, {&kept, &other}, {&kept},
+             [](const Cell *const *in, Cell *const *out, size_t x) {
+               out[0][x] = later(in[0][x], in[1][x]);
+             });
+}
+
 /// The row that is later than all others everywhere, if there is one.
 static const Row *decisive(const std::vector<const Row *> &rows) {
   const Row *last = *std::max_element(
@@ -114,19 +122,16 @@ void Engine::wait(const Instruction &instruction) {
       now[y] = last->shifted({ticks, 0, ticks, 0});
       continue;
     }
-    rows_.apply({OpWait, uint64_t(ticks), always}, in, {&now[y]},
-                [&](const Cell *const *rows, Cell *const *out) {
-                  for (size_t x = 0; x < rows_.width; ++x) {
-                    Cell latest = rows[0][x];
-                    bool waits = always;
-                    for (size_t one = 1; one < in.size(); ++one) {
-                      waits |= happens(rows[one][x]);
-                      latest = later(latest, rows[one][x]);
-                    }
-                    out[0][x] =
-                        waits ? latest + Cell{ticks, 0, ticks, 0} : latest;
-                  }
-                });
+    rows_.each(true, {OpWait, uint64_t(ticks), always}, in, {&now[y]},
+               [&](const Cell *const *rows, Cell *const *out, size_t x) {
+                 Cell latest = rows[0][x];
+                 bool waits = always;
+                 for (size_t one = 1; one < in.size(); ++one) {
+                   waits |= happens(rows[one][x]);
+                   latest = later(latest, rows[one][x]);
+                 }
+                 out[0][x] = waits ? latest + Cell{ticks, 0, ticks, 0} : latest;
+               });
   }
   for (int64_t token : instruction.tokens)
     tokens[token].clear();
@@ -159,15 +164,14 @@ void Engine::prune(Clocks &clocks, Clocks *with) {
       continue;
     }
     Row unused, &other = with ? (*with)[y] : unused;
-    rows_.apply({OpPrune}, {&now[y], &clocks[y], with ? &other : &none},
-                {&clocks[y], &other},
-                [&](const Cell *const *rows, Cell *const *out) {
-                  for (size_t x = 0; x < rows_.width; ++x)
-                    if (rows[1][x].time > rows[0][x].time) {
-                      out[0][x] = rows[1][x];
-                      out[1][x] = rows[2][x];
-                    }
-                });
+    rows_.each(true, {OpPrune}, {&now[y], &clocks[y], with ? &other : &none},
+               {&clocks[y], &other},
+               [&](const Cell *const *rows, Cell *const *out, size_t x) {
+                 if (rows[1][x].time > rows[0][x].time) {
+                   out[0][x] = rows[1][x];
+                   out[1][x] = rows[2][x];
+                 }
+               });
     busy |= !clocks[y].none();
   }
   if (busy)
@@ -239,9 +243,5 @@ void Engine::finish() {
   for (auto *clocksOf : {&tokens, &sendFree, &recvFree})
     for (const Clocks &clocks : *clocksOf)
       for (int64_t y = 0; y < config.height && !clocks.empty(); ++y)
-        rows_.apply({OpLater}, {&now[y], &clocks[y]}, {&now[y]},
-                    [&](const Cell *const *in, Cell *const *out) {
-                      for (size_t x = 0; x < rows_.width; ++x)
-                        out[0][x] = later(in[0][x], in[1][x]);
-                    });
+        keepLater(now[y], clocks[y]);
 }

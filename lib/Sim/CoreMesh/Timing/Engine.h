@@ -115,6 +115,7 @@ private:
   void checkPosted(const std::vector<int64_t> &tokens);
   void prune(Clocks &clocks, Clocks *with);
   void align();
+  void keepLater(Row &kept, const Row &other);
   void finish();
 
   void post(const Instruction &instruction);

@@ -44,21 +44,19 @@ void Engine::send(const Instruction &instruction) {
     Row &free = at(sendFree[instruction.outgoing], y);
     Row &token = at(tokens[instruction.token], y);
     Row &from = at(leaving.from, y), &until = at(leaving.until, y);
-    rows_.apply({OpSend, word(mask), uint64_t(ticks)},
-                {&now[y], &free, &token, &from, &until},
-                {&start[y], &free, &token, &from, &until},
-                [&](const Cell *const *in, Cell *const *out) {
-                  for (size_t x = 0; x < rows_.width; ++x) {
-                    for (size_t engine = 1; engine < 5; ++engine)
-                      out[engine][x] = in[engine][x];
-                    if (!mask->on[x])
-                      continue;
-                    out[0][x] = takeRamp(out[3][x], out[4][x],
-                                         later(in[0][x], in[1][x]), ticks);
-                    out[1][x] = moved(out[0][x], ticks);
-                    out[2][x] = later(out[1][x], in[2][x]);
-                  }
-                });
+    rows_.each(mask->all(), {OpSend, word(mask), uint64_t(ticks)},
+               {&now[y], &free, &token, &from, &until},
+               {&start[y], &free, &token, &from, &until},
+               [&](const Cell *const *in, Cell *const *out, size_t x) {
+                 for (size_t engine = 1; engine < 5; ++engine)
+                   out[engine][x] = in[engine][x];
+                 if (!mask->on[x])
+                   return;
+                 out[0][x] = takeRamp(out[3][x], out[4][x],
+                                      later(in[0][x], in[1][x]), ticks);
+                 out[1][x] = moved(out[0][x], ticks);
+                 out[2][x] = later(out[1][x], in[2][x]);
+               });
   }
   Paths &paths = layout_.paths(instruction, loops);
   paths.traffic += instruction.wavelets;
@@ -161,11 +159,7 @@ void Engine::share(const Instruction &instruction, Event &event,
       if (sent[y].none())
         continue;
       Row &kept = at(*clocks, y);
-      rows_.apply({OpLater}, {&kept, &sent[y]}, {&kept},
-                  [&](const Cell *const *in, Cell *const *out) {
-                    for (size_t x = 0; x < rows_.width; ++x)
-                      out[0][x] = later(in[0][x], in[1][x]);
-                  });
+      keepLater(kept, sent[y]);
     }
 }
 
@@ -234,30 +228,28 @@ bool Engine::recv(const Posted &one) {
     for (const Part &part : parts)
       if (!part.taken[y].none())
         rows.insert(rows.end(), {&part.taken[y], &part.takenLast[y]});
-    rows_.apply({OpRecv, word(mask), uint64_t(ticks), buffer >= 0}, rows,
-                {&begins[y], &free, &token, &from, &until, &before},
-                [&](const Cell *const *in, Cell *const *out) {
-                  for (size_t x = 0; x < rows_.width; ++x) {
-                    for (size_t engine = 1; engine < 6; ++engine)
-                      out[engine][x] = in[engine][x];
-                    if (!mask->on[x])
-                      continue;
-                    Cell begin = later(in[0][x], in[1][x]);
-                    for (size_t part = 6; part < rows.size(); part += 2)
-                      begin = later(begin, in[part][x]);
-                    if (happens(in[5][x]))
-                      begin = later(begin, after(in[5][x], -ahead));
-                    begin = takeRamp(out[3][x], out[4][x], begin, ticks);
-                    if (buffer >= 0)
-                      out[5][x] = later(begin, in[5][x]);
-                    Cell done = moved(begin, ticks);
-                    for (size_t part = 7; part < rows.size(); part += 2)
-                      done = later(done, in[part][x]);
-                    out[0][x] = begin;
-                    out[1][x] = done;
-                    out[2][x] = later(in[2][x], done);
-                  }
-                });
+    rows_.each(all, {OpRecv, word(mask), uint64_t(ticks), buffer >= 0}, rows,
+               {&begins[y], &free, &token, &from, &until, &before},
+               [&](const Cell *const *in, Cell *const *out, size_t x) {
+                 for (size_t engine = 1; engine < 6; ++engine)
+                   out[engine][x] = in[engine][x];
+                 if (!mask->on[x])
+                   return;
+                 Cell begin = later(in[0][x], in[1][x]);
+                 for (size_t part = 6; part < rows.size(); part += 2)
+                   begin = later(begin, in[part][x]);
+                 if (happens(in[5][x]))
+                   begin = later(begin, after(in[5][x], -ahead));
+                 begin = takeRamp(out[3][x], out[4][x], begin, ticks);
+                 if (buffer >= 0)
+                   out[5][x] = later(begin, in[5][x]);
+                 Cell done = moved(begin, ticks);
+                 for (size_t part = 7; part < rows.size(); part += 2)
+                   done = later(done, in[part][x]);
+                 out[0][x] = begin;
+                 out[1][x] = done;
+                 out[2][x] = later(in[2][x], done);
+               });
   }
   if (config.sync == Sync::Rendezvous || config.entries >= 0)
     for (const Part &part : parts)

@@ -53,11 +53,7 @@ bool Engine::relay(std::vector<Relayed> &group) {
         for (auto [into, from] : {std::pair(&one.taken, &part.taken),
                                   std::pair(&one.takenLast, &part.takenLast)})
           if (!(*from)[y].none())
-            rows_.apply({OpLater}, {&(*into)[y], &(*from)[y]}, {&(*into)[y]},
-                        [&](const Cell *const *in, Cell *const *out) {
-                          for (size_t x = 0; x < rows_.width; ++x)
-                            out[0][x] = later(in[0][x], in[1][x]);
-                        });
+            keepLater((*into)[y], (*from)[y]);
     commit(parts, instruction.incoming);
     one.missing = false;
   }
@@ -262,12 +258,11 @@ void Engine::relayRows(std::vector<Relayed> &group) {
     Event sent = {one.paths, -1, 0, 0, {}, {}};
     for (int64_t y = 0; y < config.height; ++y) {
       Row arrived = arrivals(sent, one.start, y), used = one.first[y];
-      rows_.apply({OpDeliver}, {&arrived, &used}, {&one.first[y]},
-                  [&](const Cell *const *in, Cell *const *out) {
-                    for (size_t x = 0; x < rows_.width; ++x)
-                      if (!happens(in[1][x]))
-                        out[0][x] = in[0][x];
-                  });
+      rows_.each(true, {OpDeliver}, {&arrived, &used}, {&one.first[y]},
+                 [](const Cell *const *in, Cell *const *out, size_t x) {
+                   if (!happens(in[1][x]))
+                     out[0][x] = in[0][x];
+                 });
     }
   }
 }
@@ -294,15 +289,14 @@ void Engine::passRow(std::vector<Relayed> &group, size_t index, int64_t y,
       continue;
     passRow(group, j, from, state);
     Row passed = arrivals({other.paths, -1, 0, 0, {}, {}}, other.start, y);
-    rows_.apply({OpTake, word(mask)}, {&arrived, &passed, &other.first[y]},
-                {&arrived, &other.first[y]},
-                [&](const Cell *const *in, Cell *const *out) {
-                  for (size_t x = 0; x < rows_.width; ++x) {
-                    bool take = mask->on[x] && !happens(in[0][x]);
-                    out[0][x] = take ? in[1][x] : in[0][x];
-                    out[1][x] = take && happens(in[1][x]) ? in[1][x] : in[2][x];
-                  }
-                });
+    rows_.each(mask->all(), {OpTake, word(mask)},
+               {&arrived, &passed, &other.first[y]},
+               {&arrived, &other.first[y]},
+               [&](const Cell *const *in, Cell *const *out, size_t x) {
+                 bool take = mask->on[x] && !happens(in[0][x]);
+                 out[0][x] = take ? in[1][x] : in[0][x];
+                 out[1][x] = take && happens(in[1][x]) ? in[1][x] : in[2][x];
+               });
   }
   state[index][y] = 2;
   int64_t ticks = mine.ticks;
@@ -319,30 +313,28 @@ void Engine::passRow(std::vector<Relayed> &group, size_t index, int64_t y,
   auto left = [&](const Row &row, const Row &until) {
     return all && arrived.behind(until) ? &none : &row;
   };
-  rows_.apply({OpPass, word(mask), uint64_t(ticks)},
-              {left(now, now), left(receiver, receiver), left(sender, sender),
-               left(token, token), left(inFrom, inUntil),
-               left(inUntil, inUntil), left(outFrom, outUntil),
-               left(outUntil, outUntil), &arrived, &one.takenLast[y]},
-              {&one.start[y], &receiver, &sender, &token, &inFrom, &inUntil,
-               &outFrom, &outUntil, &missing},
-              [&](const Cell *const *in, Cell *const *out) {
-                for (size_t x = 0; x < rows_.width; ++x) {
-                  for (size_t engine = 1; engine < 8; ++engine)
-                    out[engine][x] = in[engine][x];
-                  if (!mask->on[x])
-                    continue;
-                  if (!happens(in[8][x])) {
-                    out[8][x] = Cell();
-                    continue;
-                  }
-                  Cell begin = passOn(in[0][x], in[1][x], in[2][x], in[8][x],
-                                      in[9][x], ticks);
-                  begin = takeRamp(out[4][x], out[5][x], begin, ticks);
-                  out[0][x] = takeRamp(out[6][x], out[7][x], begin, ticks);
-                  out[1][x] = out[2][x] = moved(out[0][x], ticks);
-                  out[3][x] = later(in[3][x], out[1][x]);
-                }
-              });
+  rows_.each(mask->all(), {OpPass, word(mask), uint64_t(ticks)},
+             {left(now, now), left(receiver, receiver), left(sender, sender),
+              left(token, token), left(inFrom, inUntil), left(inUntil, inUntil),
+              left(outFrom, outUntil), left(outUntil, outUntil), &arrived,
+              &one.takenLast[y]},
+             {&one.start[y], &receiver, &sender, &token, &inFrom, &inUntil,
+              &outFrom, &outUntil, &missing},
+             [&](const Cell *const *in, Cell *const *out, size_t x) {
+               for (size_t engine = 1; engine < 8; ++engine)
+                 out[engine][x] = in[engine][x];
+               if (!mask->on[x])
+                 return;
+               if (!happens(in[8][x])) {
+                 out[8][x] = in[0][x];
+                 return;
+               }
+               Cell begin = passOn(in[0][x], in[1][x], in[2][x], in[8][x],
+                                   in[9][x], ticks);
+               begin = takeRamp(out[4][x], out[5][x], begin, ticks);
+               out[0][x] = takeRamp(out[6][x], out[7][x], begin, ticks);
+               out[1][x] = out[2][x] = moved(out[0][x], ticks);
+               out[3][x] = later(in[3][x], out[1][x]);
+             });
   one.missing |= !missing.none();
 }

@@ -105,11 +105,90 @@ Cell Rows::reference(RowList in) {
   return {};
 }
 
+/// A row that the others, as far as there are any, differ from in their bases
+/// only; null: they have nothing in common, or some cores have no clock.
+const Row *Rows::common(RowList in) {
+  const Row *like = nullptr;
+  for (const Row *row : in) {
+    if (row->none())
+      continue;
+    if (like && like->shape.get() != row->shape.get())
+      return nullptr;
+    like = row;
+  }
+  return like && like->whole() ? like : nullptr;
+}
+
+void Rows::Column::read(RowList in, size_t outs) {
+  from.resize(in.size());
+  to.resize(outs);
+  cells.resize(std::max(cells.size(), in.size() + outs));
+  Cell *cell = cells.data();
+  const Cell **input = from.data();
+  for (const Row *row : in) {
+    *cell = row->none() ? nothing() : row->base;
+    *input++ = cell++;
+  }
+  for (Cell *&output : to) {
+    *cell = nothing();
+    output = cell++;
+  }
+}
+
+void Rows::Column::store(const ShapeRef &shape, OutList out) const {
+  const Cell *const *cell = to.data();
+  for (Row *row : out) {
+    row->base = **cell;
+    row->shape = happens(**cell++) ? shape : ShapeRef();
+  }
+}
+
+void Rows::Column::check(const ShapeRef &shape, OutList out) const {
+  const Cell *const *cell = to.data();
+  for (const Row *row : out) {
+    bool here = happens(**cell);
+    if (here ? !(*row == Row{shape, **cell}) : !row->none())
+      throw std::logic_error("cores that were alike have come apart");
+    ++cell;
+  }
+}
+
+/// Whether these are the words of a key, without writing it.
+bool Rows::matches(const std::vector<uint64_t> &words, WordList what,
+                   RowList in, const Cell &base) {
+  const uint64_t *word = words.data(), *end = word + words.size();
+  // Each row has one word at least, and one without a shape no more.
+  if (words.size() < what.size() + in.size() ||
+      !std::equal(what.begin(), what.end(), word))
+    return false;
+  word += what.size();
+  for (const Row *row : in) {
+    if (word == end || *word++ != reinterpret_cast<uintptr_t>(row->shape.get()))
+      return false;
+    if (row->none())
+      continue;
+    Cell apart = row->base - base;
+    if (end - word < 4 || word[0] != uint64_t(apart.time) ||
+        word[1] != uint64_t(apart.compute) ||
+        word[2] != uint64_t(apart.overhead) ||
+        word[3] != uint64_t(apart.moving))
+      return false;
+    word += 4;
+  }
+  return word == end;
+}
+
 const std::vector<Row> *Rows::find(WordList what, RowList in,
                                    const Cell &base) {
   check = nullptr;
   if (!share)
     return nullptr;
+  // Rows beside each other mostly do the same.
+  const Entry *&last = lastOf[*what.begin()];
+  if (last && matches(last->first.words, what, in, base)) {
+    ++remembered;
+    return check = &last->second;
+  }
   key.words.resize(what.size() + 5 * in.size());
   uint64_t *end = std::copy(what.begin(), what.end(), key.words.data());
   for (const Row *row : in) {
@@ -123,14 +202,10 @@ const std::vector<Row> *Rows::find(WordList what, RowList in,
     *end++ = apart.moving;
   }
   key.words.resize(end - key.words.data());
-  // Rows beside each other mostly do the same.
-  const Entry *&last = lastOf[*what.begin()];
-  if (!last || last->first.words != key.words) {
-    auto found = memory.find(key);
-    if (found == memory.end())
-      return nullptr;
-    last = &*found;
-  }
+  auto found = memory.find(key);
+  if (found == memory.end())
+    return nullptr;
+  last = &*found;
   ++remembered;
   return check = &last->second;
 }
@@ -139,8 +214,11 @@ bool Rows::sampled() { return remembered % sampleEvery == 0; }
 
 void Rows::take(const std::vector<Row> &known, const Cell &base, OutList out) {
   size_t index = 0;
-  for (Row *row : out)
-    *row = known[index++].shifted(base);
+  for (Row *row : out) {
+    const Row &one = known[index++];
+    row->shape = one.shape;
+    row->base = one.base + base;
+  }
 }
 
 void Rows::prepare(RowList in, const Cell &base, size_t outs) {

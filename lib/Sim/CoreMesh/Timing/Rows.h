@@ -90,7 +90,12 @@ public:
   ShapeRef(const ShapeRef &other) : shape(other.shape) { keep(); }
   ShapeRef(ShapeRef &&other) noexcept
       : shape(std::exchange(other.shape, nullptr)) {}
-  ShapeRef &operator=(ShapeRef other) {
+  ShapeRef &operator=(const ShapeRef &other) {
+    if (shape != other.shape)
+      *this = ShapeRef(other);
+    return *this;
+  }
+  ShapeRef &operator=(ShapeRef &&other) noexcept {
     std::swap(shape, other.shape);
     return *this;
   }
@@ -182,7 +187,35 @@ public:
     finish(base, out);
   }
 
-  /// Operations that were computed, and those that were remembered.
+  /// The same for a kernel that does one core, `kernel(in, out, x)`. `alike`:
+  /// it does the same on all cores. Rows that differ in nothing but their bases
+  /// then need one core: the others are as much apart afterwards as before.
+  template <typename Kernel>
+  void each(bool alike, WordList what, RowList in, OutList out,
+            const Kernel &kernel) {
+    auto all = [&](const Cell *const *from, Cell *const *to) {
+      for (size_t x = 0; x < width; ++x)
+        kernel(from, to, x);
+    };
+    const Row *like = alike && share ? common(in) : nullptr;
+    if (!like) {
+      apply(what, in, out, all);
+      return;
+    }
+    ShapeRef shape = like->shape;
+    column.read(in, out.size());
+    kernel(column.from.data(), column.to.data(), 0);
+    ++remembered;
+    if (sampled()) {
+      apply(what, in, out, all);
+      column.check(shape, out);
+    } else {
+      column.store(shape, out);
+    }
+  }
+
+  /// Operations that were computed, and those that were remembered or done on
+  /// one core.
   int64_t computed = 0, remembered = 0;
 
 private:
@@ -195,6 +228,20 @@ private:
     size_t operator()(const Key &key) const;
   };
 
+  /// One core of the rows of an operation.
+  struct Column {
+    void read(RowList in, size_t outs);
+    void store(const ShapeRef &shape, OutList out) const;
+    void check(const ShapeRef &shape, OutList out) const;
+
+    std::vector<Cell> cells;
+    std::vector<const Cell *> from;
+    std::vector<Cell *> to;
+  };
+
+  static const Row *common(RowList in);
+  static bool matches(const std::vector<uint64_t> &words, WordList what,
+                      RowList in, const Cell &base);
   static Cell reference(RowList in);
   const std::vector<Row> *find(WordList what, RowList in, const Cell &base);
   bool sampled();
@@ -211,6 +258,7 @@ private:
   std::vector<const Cell *> inputs;
   std::vector<Cell *> outputs;
   std::vector<Row> held;
+  Column column;
   std::unordered_multimap<uint64_t, Shape *> shapes;
   /// What went out, then what went in.
   std::unordered_map<Key, std::vector<Row>, Hash> memory;

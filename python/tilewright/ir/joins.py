@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tilewright.ir.generics import body, kinds, maker, maps, positions
-from tilewright.ir.views import groups_of
+from tilewright.ir.views import RESHAPES, groups_of
 from tilewright.mlir import ir
 
 Exprs = list[ir.AffineExpr]
@@ -50,7 +50,7 @@ def join_of(value: ir.Value) -> Join | None:
     if not kind.has_static_shape or not prod(kind.shape):
         return None
     exprs: Exprs = [ir.AffineDimExpr.get(d) for d in range(kind.rank)]
-    while (made := maker(value)) is not None and made.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+    while (made := maker(value)) is not None and made.name in RESHAPES:
         exprs = _unreshaped(made, exprs)
         value = made.operands[0]
     parts = _parts(value)
@@ -104,7 +104,7 @@ def _followed(value: ir.Value, exprs: Exprs, rank: int) -> tuple[ir.Value, Exprs
             if set(_ints(made, "static_strides")) != {1}:
                 break
             exprs = [o + e for o, e in zip(offsets, _spread(value, sizes, exprs), strict=True)]
-        elif made.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+        elif made.name in RESHAPES:
             if not ir.RankedTensorType(made.operands[0].type).has_static_shape:
                 break
             exprs = _unreshaped(made, exprs)

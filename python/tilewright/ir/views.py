@@ -14,6 +14,9 @@ from math import prod
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
 
+RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
+"""The names of reshapes of tensors."""
+
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 
 

@@ -21,7 +21,7 @@ from tilewright.ir.generics import (
     uses,
     walk,
 )
-from tilewright.ir.views import create_joined, create_split, groups_of, joined_shape
+from tilewright.ir.views import RESHAPES, create_joined, create_split, groups_of, joined_shape
 from tilewright.mlir import ir
 from tilewright.normalize.attention_rows import is_plain, is_product, is_run, rows_between_products
 from tilewright.passes import Pass, register
@@ -89,7 +89,7 @@ class JoinRows(Pass):
 def _source(value: ir.Value) -> ir.Operation | None:
     """The maker of a tensor, seen in another shape or not."""
     made = maker(value)
-    while made is not None and made.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+    while made is not None and made.name in RESHAPES:
         made = maker(made.operands[0])
     return made
 

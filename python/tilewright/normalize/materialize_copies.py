@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.ir.generics import ancestors, body, create, create_copy, maker, terminator, uses, walk
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
@@ -66,7 +67,7 @@ class MaterializeCopies(Pass):
             _fill_slice(insert)
         for insert in walk(op, "tensor.insert_slice"):
             _own_parts(insert)
-        for name in ("tensor.expand_shape", "tensor.collapse_shape"):
+        for name in RESHAPES:
             for reshape in walk(op, name):
                 _make_contiguous(reshape)
         for choice in walk(op, "scf.if"):
@@ -294,7 +295,7 @@ def _results_apart(choice: ir.Operation) -> None:
 def _root(value: ir.Value) -> ir.Value:
     """The tensor whose place another one has, in another shape or overwritten; one that is made anew itself."""
     while (made := maker(value)) is not None:
-        reshaped = made.name in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast")
+        reshaped = made.name in (*RESHAPES, "tensor.cast")
         place = made.operands[0] if reshaped else _destination(value)
         source = None if place is None else maker(place)
         if place is None or (source is not None and source.name == "tensor.empty"):
@@ -316,7 +317,7 @@ def _is_in_loop(op: ir.Operation) -> bool:
 def _is_part(value: ir.Value) -> bool:
     """Whether a tensor is a slice, seen in another shape or not."""
     made = maker(value)
-    while made is not None and made.name in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"):
+    while made is not None and made.name in (*RESHAPES, "tensor.cast"):
         made = maker(made.operands[0])
     return made is not None and made.name == "tensor.extract_slice"
 

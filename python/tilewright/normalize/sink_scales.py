@@ -24,10 +24,11 @@ from tilewright.ir.generics import (
     uses,
     walk,
 )
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
-_VIEWS = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice")
+_VIEWS = (*RESHAPES, "tensor.extract_slice")
 
 
 @register

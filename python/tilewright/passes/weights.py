@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilewright.core.errors import UserError
 from tilewright.ir import decisions
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes.per_run import PerRun, root_of
 
@@ -73,7 +74,7 @@ def known_array(value: ir.Value) -> np.ndarray | None:
     if op.name == "ml_program.global_load_const":
         found = weight_at(op, ir.FlatSymbolRefAttr(op.attributes["global"]).value)
         return None if found is None or found.shape != shape else found
-    if op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+    if op.name in RESHAPES:
         inner = known_array(op.operands[0])
         return None if inner is None else inner.reshape(shape)
     if op.name == "arith.constant" and isinstance(op.attributes["value"], ir.DenseElementsAttr):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tilewright.dialects.sparse_tile.formats import Format
 from tilewright.ir.generics import create, create_generic, maker
-from tilewright.ir.views import consecutive, create_joined, create_split, groups_of
+from tilewright.ir.views import RESHAPES, consecutive, create_joined, create_split, groups_of
 from tilewright.mlir import ir
 
 
@@ -135,7 +135,7 @@ def without_ones(value: ir.Value) -> tuple[ir.Value, list[int | None]]:
         The tensor, and which dimension of the later one each of its own is; None where its only index is 0.
     """
     kept: list[int | None] = list(range(ir.RankedTensorType(value.type).rank))
-    while (op := maker(value)) is not None and op.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+    while (op := maker(value)) is not None and op.name in RESHAPES:
         source, groups = op.operands[0], groups_of(op.attributes["reassociation"])
         opens = op.name == "tensor.expand_shape"
         shape = ir.RankedTensorType((value if opens else source).type).shape

@@ -20,6 +20,7 @@ from typing import ClassVar
 from tilewright.devices import facts
 from tilewright.ir.generics import body, create, create_copy, is_copy, kinds, loops_of, maker, maps, uses
 from tilewright.ir.structure import Weights
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.plan.model.traffic import tensor_bytes
@@ -32,7 +33,6 @@ _ROUND = 1 / 8
 _HIDING_ROWS = 16
 _FREE = ("tensor.empty", "linalg.fill")
 _SLICES = ("tensor.extract_slice", "tensor.insert_slice")
-_RESHAPES = ("tensor.collapse_shape", "tensor.expand_shape")
 
 
 def _leads(value: ir.Value, images: int) -> bool:
@@ -101,7 +101,7 @@ class _Segment:
             return op.operands[1] in self.made
         if op.name in _SLICES:
             return self._cuts_images(op)
-        if op.name in _RESHAPES:
+        if op.name in RESHAPES:
             first = ir.ArrayAttr(ir.ArrayAttr(op.attributes["reassociation"])[0])
             return len(first) == 1 and len(op.operands) == 1 and _leads(op.operands[0], self.images)
         return op.name == "linalg.generic" and self._is_parallel(op)

@@ -16,6 +16,7 @@ from math import prod
 from tilewright.ir import decisions
 from tilewright.ir.generics import constant_of, maker
 from tilewright.ir.structure import Access, Kind, LinalgOp, index_terms, is_element, sizes_of
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.plan.cost.gemm import Packed, Problem, has_unit, split_rows
 from tilewright.plan.cost.gemm_shapes import Shape
@@ -250,7 +251,7 @@ def is_slice(value: ir.Value) -> bool:
         owner = value.owner
         if owner.name == "tensor.extract_slice":
             return True
-        if owner.name not in ("tensor.expand_shape", "tensor.collapse_shape", "tensor.pad"):
+        if owner.name not in (*RESHAPES, "tensor.pad"):
             return False
         value = owner.operands[0]
     return False

@@ -13,11 +13,11 @@ import itertools
 from dataclasses import replace
 
 from tilewright.ir.generics import body, create, create_fill, create_generic, is_zeros, kinds, maker, maps
-from tilewright.ir.views import create_joined
+from tilewright.ir.views import RESHAPES, create_joined
 from tilewright.mlir import ir
 from tilewright.plan.lowbit.quantized import Bytes, Dims, Move, element_name, empty, empty_as, indexed_by, number
 
-_RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice")
+_RESHAPES = (*RESHAPES, "tensor.extract_slice")
 
 
 def splat_of(value: ir.Value) -> float | int | None:

@@ -17,6 +17,7 @@ from typing import ClassVar
 from tilewright.ir import decisions
 from tilewright.ir.generics import body, kinds, maker, maps, uses
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, describe, linalg_ops
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 from tilewright.plan.lowbit.fuse_dequantization import with_steps
@@ -104,7 +105,7 @@ def _takes(reader: ir.Operation, number: int, made: ir.Operation) -> bool:
 def _is_given(op: ir.Operation) -> bool:
     """Whether an operation reads what a run brings, as it comes: its reader may then belong to another task."""
     made = maker(op.operands[0])
-    while made is not None and made.name in ("tensor.expand_shape", "tensor.collapse_shape"):
+    while made is not None and made.name in RESHAPES:
         made = maker(made.operands[0])
     return made is None
 

@@ -17,6 +17,7 @@ from tilewright.devices import facts
 from tilewright.ir import decodes
 from tilewright.ir.generics import body, kinds, maker
 from tilewright.ir.structure import Kind, LinalgOp, Weights, blocks, linalg_ops
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.plan.cpu.dot_product import NAMES, NO_SIZE, Dot, find_dot, small_element
@@ -25,7 +26,7 @@ from tilewright.plan.lowbit import int8_products
 from tilewright.plan.model.tiles import Machine
 from tilewright.plan.model.widened import mark
 
-_MOVES = ("tensor.expand_shape", "tensor.collapse_shape", "tensor.extract_slice", "tensor.insert_slice")
+_MOVES = (*RESHAPES, "tensor.extract_slice", "tensor.insert_slice")
 _MANY_MOVES = 16
 _WIDENINGS = (decodes.NAME, "arith.sitofp", "arith.uitofp", "arith.extsi", "arith.extui")
 #: What an element is widened to.

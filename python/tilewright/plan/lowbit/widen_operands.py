@@ -17,6 +17,7 @@ from typing import ClassVar
 from tilewright.devices import facts
 from tilewright.ir.generics import body, create, create_copy, maker, uses
 from tilewright.ir.structure import LinalgOp, Weights, blocks, linalg_ops
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register
 from tilewright.plan.cpu.dot_product import product_operands
@@ -27,7 +28,6 @@ from tilewright.plan.model.widened import ATTRIBUTE
 #: narrow: 16 bytes come from memory in the time of 10 to 20 multiply-adds.
 _REUSE = 16
 _NARROW = frozenset({"f16", "bf16"})
-_RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
 
 
 @register
@@ -117,7 +117,7 @@ def _wide_form(value: ir.Value, block: ir.Block, wide: dict[ir.Value, ir.Value])
     if made is None or made.block != block:
         with value.location, ir.InsertionPoint.at_block_begin(block):
             wide[value] = _converted(value)
-    elif made.name in _RESHAPES:
+    elif made.name in RESHAPES:
         source = _wide_form(made.operands[0], block, wide)
         attributes = {name: made.attributes[name] for name in made.attributes}
         with value.location, ir.InsertionPoint.after(made):

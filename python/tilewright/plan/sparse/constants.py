@@ -14,6 +14,7 @@ from tilewright.ir.generics import is_copy, maker, maps, positions
 from tilewright.ir.structure import captured
 from tilewright.ir.target_info import around
 from tilewright.ir.units import symbol_of
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array, weight_at
 from tilewright.plan.sparse.encoded import pack_of
@@ -60,7 +61,7 @@ def array_of(value: ir.Value) -> np.ndarray | None:
     made = maker(value)
     if made is None:
         return None
-    if made.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+    if made.name in RESHAPES:
         inner = array_of(made.operands[0])
         return None if inner is None else inner.reshape(tuple(ir.RankedTensorType(value.type).shape))
     if is_copy(made):

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from tilewright.ir.generics import kinds, maker
 from tilewright.ir.structure import captured
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
-
-_VIEWS = ("tensor.expand_shape", "tensor.collapse_shape")
 
 
 def sink_users(branch: ir.Operation) -> ir.Operation:
@@ -45,7 +44,7 @@ def _can_sink(user: ir.Operation, branch: ir.Operation) -> bool:
 
 
 def _is_simple(user: ir.Operation) -> bool:
-    if user.name in _VIEWS:
+    if user.name in RESHAPES:
         return True
     return user.name == "linalg.generic" and not any(kinds(user))
 

@@ -10,6 +10,7 @@ from typing import Any
 from tilewright.core.errors import TilewrightError, UserError
 from tilewright.ir.generics import maps, walk
 from tilewright.ir.target_info import find_device
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, WAYS, machine_of
@@ -22,7 +23,7 @@ from tilewright.targets.mesh.images.on_grid import as_product, in_place
 from tilewright.targets.mesh.images.plan import roles_of
 from tilewright.targets.mesh.images.windows import windows
 from tilewright.targets.mesh.moves import Moves
-from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped
+from tilewright.targets.mesh.moving.reshapes import reshaped
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, part
 from tilewright.targets.mesh.placement import Axes, Placement
 from tilewright.targets.mesh.products import product

@@ -16,6 +16,7 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import TilewrightError
 from tilewright.ir.diagnostics import remark
 from tilewright.ir.generics import maps, walk
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.targets.mesh.attributes import (
@@ -51,7 +52,7 @@ from tilewright.targets.mesh.control.loops import (
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
 from tilewright.targets.mesh.images.planner import Images, mark_borders
-from tilewright.targets.mesh.moving.reshapes import RESHAPES, reshaped_axes
+from tilewright.targets.mesh.moving.reshapes import reshaped_axes
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, sliced_axes
 from tilewright.targets.mesh.weights.condensed_choice import condensed_cycles, move_cycles, reason_against
 from tilewright.targets.mesh.weights.sparse import Weight, open_products, weight_of

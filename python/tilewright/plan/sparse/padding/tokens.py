@@ -14,13 +14,12 @@ from dataclasses import dataclass
 
 from tilewright.ir.generics import body, kinds, loops_of, maker, maps, place_of, positions
 from tilewright.ir.structure import captured
-from tilewright.ir.views import groups_of
+from tilewright.ir.views import RESHAPES, groups_of
 from tilewright.mlir import ir
 
 BATCH, PLACE, BOTH, NONE = "batch", "place", "both", ""
 #: Roles of a value's first dimensions whose rows are tokens.
 LEADS = ((BATCH, PLACE), (BOTH,))
-_VIEWS = ("tensor.collapse_shape", "tensor.expand_shape")
 
 Roles = tuple[str, ...]
 
@@ -74,7 +73,7 @@ class Tokens:
     def _visit(self, op: ir.Operation) -> None:
         if op.name == "linalg.generic" and len(op.results) == 1:
             self._visit_generic(op)
-        elif op.name in _VIEWS:
+        elif op.name in RESHAPES:
             roles = self._seen(op)
             if any(roles):
                 self.roles[op.results[0]] = roles

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tilewright.ir.constants import trip_count
 from tilewright.ir.generics import ancestors
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import CARRIED, texts
 from tilewright.targets.mesh.computations import KINDS, computation
@@ -27,7 +28,9 @@ _SLICES = ("tensor.extract_slice", "tensor.insert_slice")
 READERS = (
     *CONTROL,
     *_SLICES,
-    *("tensor.expand_shape", "tensor.collapse_shape", "linalg.generic", "sparse_tile.matmul"),
+    *RESHAPES,
+    "linalg.generic",
+    "sparse_tile.matmul",
     *("scf.yield", "scf.condition", "func.return"),
 )
 

@@ -16,8 +16,6 @@ from tilewright.ir.generics import create
 from tilewright.mlir import ir
 from tilewright.targets.mesh.placement import Axes, Placement, laid_type, local
 
-RESHAPES = ("tensor.expand_shape", "tensor.collapse_shape")
-
 
 def reshaped(op: ir.Operation, placement: Placement) -> ir.Value | None:
     """The result of a `tensor.expand_shape` or `tensor.collapse_shape` on the grid; None where its operand is not."""

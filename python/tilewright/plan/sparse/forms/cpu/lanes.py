@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 from tilewright.devices.device import Device
 from tilewright.ir.generics import create, create_split, is_copy, maker, maps, positions, uses
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes_kernel import RowsKernel, fill, packed_x, up, x_type
 from tilewright.plan.sparse.forms.form import Product
@@ -24,7 +25,7 @@ _WORTH = 1 << 13
 _LEAST_ROWS = 64
 """Of the dense operand, in a task that packs."""
 
-_VIEWS = ("tensor.collapse_shape", "tensor.expand_shape", "tensor.cast")
+_VIEWS = (*RESHAPES, "tensor.cast")
 
 
 def is_worth_packing(plan: RowsKernel) -> bool:

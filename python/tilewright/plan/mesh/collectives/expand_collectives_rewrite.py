@@ -16,7 +16,8 @@ from tilewright.passes import located
 from tilewright.plan.mesh.collectives.bodies import body
 from tilewright.plan.mesh.collectives.laid_caches import append_anywhere, append_row
 from tilewright.plan.mesh.collectives.laid_collectives import move, multicast, reduce_dimension, shift, widen
-from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, laid
+from tilewright.plan.mesh.collectives.laid_deals import steps
+from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, deal, laid
 from tilewright.plan.mesh.kv_cache import Policy
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
@@ -61,6 +62,23 @@ def _expand(op: ir.Operation) -> None:
     for user, number in uses(op.results[0]):
         user.operands[number] = result
     op.erase()
+
+
+def _one_by_one(op: ir.Operation) -> list[ir.Operation]:
+    """A relayout to or from blocks of several sizes as several, of which each has a program; any other op is one."""
+    if op.name != "coremesh.relayout":
+        return [op]
+    source, result = laid(op.operands[0]), laid(op.results[0])
+    if not any(split is not None and deal(split) for split in (*source.splits, *result.splits)):
+        return [op]
+    made, kind = [], ir.RankedTensorType(op.results[0].type)
+    with ir.InsertionPoint(op), op.location:
+        for splits in steps(source, result)[:-1]:
+            layout = Layout(source.height, source.width, splits).attribute()
+            between = ir.RankedTensorType.get(kind.shape, kind.element_type, layout)
+            op.operands[0] = create("coremesh.relayout", [op.operands[0]], between)
+            made.append(op.operands[0].owner)
+    return [*made, op]
 
 
 def _give_layout(result: ir.Value, kind: ir.Type) -> None:
@@ -223,6 +241,7 @@ def rewrite(options: Any, op: ir.Operation) -> None:
     """Visit all collectives."""
     for found in _collectives(op):
         try:
-            _expand(found)
+            for one in _one_by_one(found):
+                _expand(one)
         except TilewrightError as error:
             raise located(error, found) from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tilewright.core.errors import UnsupportedError
 from tilewright.dialects.coremesh import Split
 from tilewright.plan.mesh.allreduce import allreduce
+from tilewright.plan.mesh.collectives.laid_deals import dealt_anew, redeal
 from tilewright.plan.mesh.collectives.layouts import Laid, block, deal, put, received
 from tilewright.plan.mesh.halo import Halo, halo
 from tilewright.plan.mesh.kernels import Combine, Fill, Store
@@ -95,8 +96,11 @@ def move(source: Laid, result: Laid) -> Program:
     """To another layout; input ``x``, output ``y``.
 
     Raises:
-        UnsupportedError: a dimension in blocks of several sizes, or dealt element by element.
+        UnsupportedError: more than a dimension that is not in blocks of one size has to move.
     """
+    dim = dealt_anew(source, result)
+    if dim is not None:
+        return redeal(source, result, dim)
     before, after = (Placing(tuple(map(_spread, one.splits)), one.at) for one in (source, result))
     return relayout(Relayout(source.shape, source.height, source.width, before, after, source.dtype))
 
@@ -107,7 +111,7 @@ def _spread(split: Split | None) -> Spread | None:
     dealt = deal(split)
     if dealt:
         raise UnsupportedError(
-            f"A relayout moves blocks of one size, not{dealt} ones: those are of caches. Use `block N` there."
+            f"A relayout to or from{dealt} blocks moves nothing else. Go by a layout with blocks of one size."
         )
     return Spread(split.axis, split.order, split.rotate, split.skew, block(split))
 

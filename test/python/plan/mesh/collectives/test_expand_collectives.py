@@ -29,7 +29,7 @@ def tensor(shape: tuple[int, ...], kind: str, encoding: str) -> str:
 
 
 def expanded(op: str, operands: list[str], result: str, *inputs: np.ndarray) -> np.ndarray:
-    """What the only program of a function computes, that an op with operands %0, %1 became."""
+    """What an op with operands %0, %1 became computes: a program, or several in turn."""
     arguments = ", ".join(f"%{number}: {kind}" for number, kind in enumerate(operands))
     text = f"""
       func.func @f({arguments}) -> {result} {{
@@ -39,10 +39,11 @@ def expanded(op: str, operands: list[str], result: str, *inputs: np.ndarray) -> 
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         run_pipeline(module, "builtin.module(tile-expand-collectives)")
-        (found,) = programs(module)
-        program = read_program(found)
-        names = list(dict.fromkeys(place.name for place in program.inputs))
-        (value,) = run(program, dict(zip(names, inputs, strict=True))).values()
+        for found in programs(module):
+            program = read_program(found)
+            names = list(dict.fromkeys(place.name for place in program.inputs))
+            inputs = tuple(run(program, dict(zip(names, inputs, strict=True))).values())
+    (value,) = inputs
     return value
 
 
@@ -129,6 +130,21 @@ def test_values_that_only_move(order: str):
     np.testing.assert_array_equal(expanded("coremesh.reshape_grid %0", [here], there, x), x)
 
 
+DEALS = ["y uneven [3, 1, 4]", "y cyclic", "y balanced", "y block 4", "y rotate 1", "*"]
+
+
+@pytest.mark.parametrize("after", [*DEALS, "x"])
+@pytest.mark.parametrize("before", DEALS)
+def test_dimensions_dealt_anew(before: str, after: str):
+    """From and to blocks of several sizes, element by element, and whole; along another axis in several programs."""
+    if {before, after} <= {"y block 4", "y rotate 1", "*", "x"}:
+        return  # test_relayout.py has them
+    x, grid = integers(8, 5), (3, 2)
+    here = tensor(x.shape, "i32", layout(grid, f"{before}, {'*' if after == 'x' else 'x'}"))
+    there = tensor(x.shape, "i32", layout(grid, f"{after}, {'y' if after == 'x' else 'x'}"))
+    np.testing.assert_array_equal(expanded("coremesh.relayout %0", [here], there, x), x)
+
+
 @pytest.mark.parametrize(
     ("policy", "split"), [("concat", "y"), ("concat", "y uneven [3, 1, 4]"), ("round_robin", "y cyclic")]
 )
@@ -183,9 +199,10 @@ ERRORS: dict[str, tuple[Callable[[], Any], str]] = {
         "matrices in plain blocks",
     ),
     "relayout": (
-        lambda: expanded("coremesh.relayout %0", [tensor((4, 6), "f32", layout((2, 3), "y uneven [1, 3], x"))],
-                         tensor((4, 6), "f32", layout((2, 3), "y, x"))),
-        r"moves blocks of one size, not uneven \[1, 3\] ones",
+        lambda: expanded("coremesh.relayout %0",
+                         [tensor((4, 6), "f32", layout((2, 3), "y uneven [1, 3], *", ", at x = 1"))],
+                         tensor((4, 6), "f32", layout((2, 3), "y, *", ", at x = 1"))),
+        "Blocks are dealt among cores that all have some. Multicast the tensor first",
     ),
     "length": (
         lambda: run_pipeline(

@@ -61,6 +61,9 @@ def test_a_tree_lstm() -> None:
     tree = grown(3, lambda: values(1, words, seed=next(seeds)))
     for found, wanted in zip(model(ft.Tree(tree), *weights), function(ft.Tree(tree), *weights), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    assert "all of the model's arithmetic is done on the grid" in model.explain()
+    sizes = [kernel.details["sizes"] for kernel in model.kernels if not kernel.details["is_known"]]
+    assert {size for size in sizes if "->" not in size} == {"1xi32"}  # the host sends numbers of levels, nothing else
 
 
 RECURRENCE = """

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -94,7 +93,7 @@ def test_a_decoder(style: str) -> None:
     past = [drawn(1, 2, 5, 4) + at for at in range(4)]
     compiled = near_reference(decoder(style, **sizes), np.array([[1, 5, 3]]), np.array([[5, 6, 7]]), *past)
     assert {"meshgemv", "allreduce", "local"} <= {*steps(compiled)}
-    assert re.search(r"/Gather: interpreted outside", compiled.explain())
+    assert "all of the model's arithmetic is done on the grid" in compiled.explain()
 
 
 @pytest.mark.slow

@@ -88,6 +88,17 @@ def gathered(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("Exp", g.op("Gather", x, g.input("at", np.int64, [3]))), [3, 5]
 
 
+def picked(g: GraphBuilder) -> tuple[str, list[int]]:
+    return g.op("Gather", g.weight(drawn(20000, 9)), g.input("at", np.int64, [3])), [3, 9]
+
+
+def masked(g: GraphBuilder) -> tuple[str, list[int]]:
+    """A place, compared with another; truths choose."""
+    x, at = g.input("x", np.float32, [7, 5]), g.input("at", np.int64, [7, 5])
+    above = g.op("Less", g.op("Add", at, g.const([1])), g.input("to", np.int64, [5]))
+    return g.op("Where", above, g.op("Trilu", x, upper=0), x), [7, 5]
+
+
 def pruned(g: GraphBuilder) -> tuple[str, list[int]]:
     w = drawn(64, 40) * (drawn(40, 64).T > 0.8)
     return g.op("MatMul", g.input("x", np.float32, [3, 64]), g.weight(w)), [3, 40]
@@ -118,9 +129,10 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
         (pooled, {"halo", "local"}, set()),
     ),
     "elementwise, broadcasts": ((elementwise, {"local"}, set()),),
-    "sum, maximum": (
+    "sum, product, maximum, minimum": (
         (reduced("ReduceMean"), {"allreduce", "local"}, set()),
         (reduced("ReduceMax"), {"allreduce"}, set()),
+        (reduced("ReduceProd"), {"allreduce"}, set()),
     ),
     "softmax, layer normalization": ((normalized, {"allreduce", "local"}, set()),),
     "reshape, slice, concatenation, transposition of what the grid made": (
@@ -130,7 +142,9 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
         (sliced, {"local"}, set()),
     ),
     "loop, branch": ((repeated, {"gemv", "gemm_t", "relayout", "local"}, {"linalg.generic"}),),
-    "gathers, integers": ((gathered, {"local"}, {"linalg.generic", "tensor.extract"}),),
+    "gather": ((gathered, {"local"}, {"tensor.extract"}),),  # the host checks indices
+    "gather of a large table": ((picked, {"local", "allreduce"}, {"tensor.extract"}),),
+    "integers, comparisons, indices": ((masked, {"local"}, set()),),
 }
 CASES = [(row, number) for row, cases in ROWS.items() for number in range(len(cases))]
 

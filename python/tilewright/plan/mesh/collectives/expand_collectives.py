@@ -19,7 +19,7 @@ class ExpandCollectives(Pass):
 
     The algorithm is a decision, as an attribute that can be edited before: products by `meshgemm`, `cannon`, `summa` or
     `allgather`, reductions along a line by a chain, a star, a tree, in two phases or by a K-tree. A cache takes a token
-    at a length that is a constant. `distribute`, `assemble` and `local` stay.
+    at a length that is a constant, or, unless it shifts, that a run brings. `distribute`, `assemble` and `local` stay.
 
     Before:
     ```mlir

@@ -56,6 +56,19 @@ def read_program(op: ir.Operation | ir.OpView) -> values.Program:
     return _Reader(operation).program()
 
 
+def text_of(op: ir.Operation) -> str:
+    """What tells a program from others: equal texts, equal programs.
+
+    Decisions of the target that stand on the op (names with a dot) and what it reads do not count. A copy is printed:
+    where it stands, all of the function around it would be numbered first.
+    """
+    copy = op.clone(ip=False).operation
+    for name in list(copy.attributes):
+        if "." in name:
+            del copy.attributes[name]
+    return copy.get_asm(use_local_scope=True, assume_verified=True)
+
+
 def input_names(op: ir.Operation) -> list[str]:
     """What the operands of a program are called."""
     return [_name(op, "input_names", "in", number) for number in range(len(op.operands))]

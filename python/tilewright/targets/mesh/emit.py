@@ -18,7 +18,7 @@ from tilewright.runtime.artifact import CODE, write_files
 from tilewright.runtime.manifest import KernelInfo
 from tilewright.sim.coremesh.machine import PRESETS, Machine, machine
 from tilewright.targets import emitting
-from tilewright.targets.mesh.times import outside_of, steps_of
+from tilewright.targets.mesh.times import Step, outside_of, steps_of
 
 if TYPE_CHECKING:
     from tilewright.compiler.driver import Compilation
@@ -43,9 +43,11 @@ def emit(work: Compilation, folder: Path) -> None:
         work.module.operation.write_bytecode(buffer)
         code = buffer.getvalue()
         manifest = emitting.manifest_of(work, [], {}, weights)
-        manifest.compile["mesh"] = _told(block, machines)
-    calibrated = steps_of(block, machines["calibrated"])
-    kernels = [KernelInfo(f"{one.name}_{at}", one.name, details=one.to_dict()) for at, one in enumerate(calibrated)]
+        steps = steps_of(block, machines)
+        manifest.compile["mesh"] = _told(block, machines["ideal"], steps)
+    kernels = [
+        KernelInfo(f"{one.name}_{at}", one.name, details=one.to_dict()) for at, one in enumerate(steps["calibrated"])
+    ]
     digest = hashlib.sha256(code).hexdigest()
     manifest = dataclasses.replace(
         manifest, kernels=tuple(kernels), code_files=(MODULE,), code_sha256=digest, entry="main"
@@ -58,9 +60,8 @@ def _main(module: ir.Module) -> ir.Block:
     return function.regions[0].blocks[0]
 
 
-def _told(block: ir.Block, machines: dict[str, Machine]) -> dict[str, Any]:
+def _told(block: ir.Block, any_machine: Machine, steps: dict[str, list[Step]]) -> dict[str, Any]:
     """What holds for the whole model."""
-    any_machine = machines["ideal"]
     return {
         "machine": any_machine.name,
         "clock": any_machine.clock,
@@ -68,6 +69,6 @@ def _told(block: ir.Block, machines: dict[str, Machine]) -> dict[str, Any]:
         "edge": any_machine.mesh.offchip_bytes_per_cycle,
         "sync": "dataflow",
         "tier": "T1",
-        "cycles": {name: sum(one.cycles for one in steps_of(block, m)) for name, m in machines.items()},
+        "cycles": {preset: sum(one.cycles for one in found) for preset, found in steps.items()},
         "outside": outside_of(block),
     }

@@ -17,7 +17,7 @@ from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.sim.coremesh.checks.report import Report
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
-from tilewright.sim.coremesh_ir.read import programs, read_program
+from tilewright.sim.coremesh_ir.read import programs, read_program, text_of
 from tilewright.sim.coremesh_ir.resources import write_resources
 from tilewright.targets.mesh.attributes import COLORS, machine_of, number
 from tilewright.targets.mesh.control.loops import in_order
@@ -38,12 +38,6 @@ def _fitted(op: ir.Operation, machine: Machine, known: dict[str, tuple[Program, 
     write_resources(op, program)
     op.attributes[COLORS] = number(report.colors)
     return report
-
-
-def text_of(op: ir.Operation) -> str:
-    """What tells a program from others, whatever it reads."""
-    inside = [view.operation.get_asm(use_local_scope=True) for view in op.regions[0].blocks[0].operations]
-    return "\n".join([str(op.attributes["height"]), str(op.attributes["width"]), *inside])
 
 
 def rewrite(options: Any, op: ir.Operation) -> None:

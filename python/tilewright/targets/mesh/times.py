@@ -13,11 +13,10 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import maker
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
-from tilewright.sim.coremesh.timing import time_program
-from tilewright.sim.coremesh_ir.read import read_program
+from tilewright.sim.coremesh.timing import Timing, time_program
+from tilewright.sim.coremesh_ir.read import read_program, text_of
 from tilewright.targets.mesh.attributes import COLORS, FIXED, MEMORY, STREAMED, Fixed
 from tilewright.targets.mesh.control.loops import CONTROL, in_order, repeats
-from tilewright.targets.mesh.fit_mesh_rewrite import text_of
 
 _SPENT = ("cycles", "compute", "communication", "overhead", "idle")
 
@@ -58,38 +57,45 @@ class Step:
         return asdict(self)
 
 
-def steps_of(block: ir.Block, machine: Machine) -> list[Step]:
-    """The time of each program and transfer of a function, in order.
+def steps_of(block: ir.Block, machines: dict[str, Machine]) -> dict[str, list[Step]]:
+    """The time of each program and transfer of a function, in order, on each of the machines.
 
     Programs run one after the other; data that pass the edge do so at the machine's rate, while nothing else runs.
 
     Raises:
         UserError: a program cannot be timed.
     """
-    known: dict[str, Any] = {}
-    found = []
+    known: dict[str, dict[str, Timing]] = {}
+    found: dict[str, list[Step]] = {name: [] for name in machines}
     for op in in_order(block):
-        if op.name == "coremesh.program":
-            found.append(_repeated(_program(op, machine, known), op))
-        elif op.name == "coremesh.assemble":
-            found.append(_repeated(_edge("assemble", op, op.operands[0], machine), op))
-        elif op.name == "coremesh.distribute" and (FIXED not in op.attributes or STREAMED in op.attributes):
-            name = "stream" if STREAMED in op.attributes else "distribute"
-            found.append(_repeated(_edge(name, op, op.results[0], machine), op))
+        turns = repeats(op)
+        for name, step in _steps(op, machines, known).items():
+            found[name].append(_repeated(step, *turns))
     return found
 
 
-def _repeated(step: Step, op: ir.Operation) -> Step:
-    times, is_known = repeats(op)
+def _steps(op: ir.Operation, machines: dict[str, Machine], known: dict[str, dict[str, Timing]]) -> dict[str, Step]:
+    """The step that an op is, by machine; none: it takes no time."""
+    if op.name == "coremesh.program":
+        key = text_of(op)
+        if key not in known:
+            program = read_program(op)
+            known[key] = {name: time_program(program, machine, loads=False) for name, machine in machines.items()}
+        return {name: _program(op, timing) for name, timing in known[key].items()}
+    if op.name == "coremesh.assemble":
+        return {name: _edge("assemble", op, op.operands[0], machine) for name, machine in machines.items()}
+    if op.name == "coremesh.distribute" and (FIXED not in op.attributes or STREAMED in op.attributes):
+        kind = "stream" if STREAMED in op.attributes else "distribute"
+        return {name: _edge(kind, op, op.results[0], machine) for name, machine in machines.items()}
+    return {}
+
+
+def _repeated(step: Step, times: int, is_known: bool) -> Step:
     spent = {name: getattr(step, name) * times for name in _SPENT}
     return replace(step, times=times, is_known=is_known, **spent)
 
 
-def _program(op: ir.Operation, machine: Machine, known: dict[str, Any]) -> Step:
-    key = text_of(op)
-    if key not in known:
-        known[key] = time_program(read_program(op), machine, loads=False)
-    timing = known[key]
+def _program(op: ir.Operation, timing: Timing) -> Step:
     return Step(
         ir.StringAttr(op.attributes["name"]).value,
         where(op),

@@ -11,7 +11,7 @@ from typing import Any
 from tilewright.ir.generics import body, kinds, maker, maps, uses, walk
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.checks.memory import core_classes
-from tilewright.sim.coremesh_ir.read import input_names, output_names, read_program
+from tilewright.sim.coremesh_ir.read import input_names, output_names, read_program, text_of
 
 #: Programs in whose result each core has its block, all of which are written.
 PRODUCERS = ("local", "meshgemm", "meshgemv", "gemm_t", "allreduce")
@@ -195,11 +195,18 @@ def _tail(op: ir.Operation, before: ir.Operation | None) -> _Tail | None:
     return found if found is not None and found.fits() else None
 
 
-def _peak(op: ir.Operation) -> int:
-    return core_classes(read_program(op))[0].peak
+class _Peaks(dict[str, int]):
+    """Bytes of the fullest core of programs, by their text: layers alike are counted once."""
+
+    def of(self, op: ir.Operation) -> int:
+        """Of one program."""
+        key = text_of(op)
+        if key not in self:
+            self[key] = core_classes(read_program(op))[0].peak
+        return self[key]
 
 
-def _visit(block: ir.Block) -> None:
+def _visit(block: ir.Block, peaks: _Peaks) -> None:
     before: ir.Operation | None = None
     for view in list(block.operations):
         op = view.operation
@@ -209,7 +216,7 @@ def _visit(block: ir.Block) -> None:
         tail = _tail(op, before)
         if tail is not None and before is not None:
             new = _fuse(tail)
-            if _peak(new) <= max(_peak(before) + _beside(tail), _peak(op)):
+            if peaks.of(new) <= max(peaks.of(before) + _beside(tail), peaks.of(op)):
                 for user, number in uses(op.results[0]):
                     user.operands[number] = new.results[0]
                 op.erase()
@@ -230,5 +237,6 @@ def _beside(tail: _Tail) -> int:
 def rewrite(options: Any, op: ir.Operation) -> None:
     """Visit all blocks that hold programs."""
     blocks = dict.fromkeys(found.block for found in walk(op, "coremesh.program"))
+    peaks = _Peaks()
     for block in blocks:
-        _visit(block)
+        _visit(block, peaks)

@@ -17,6 +17,7 @@ import numpy as np
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.expressions import depth
 from tilewright.sim.coremesh.grid import Grid
+from tilewright.sim.coremesh.message_errors import uneven, unheard, unknown_route
 from tilewright.sim.coremesh.program import Program, Route
 from tilewright.sim.coremesh.steps import Step, cores_of, incoming, outgoing
 
@@ -95,7 +96,7 @@ def channels_of(program: Program, grid: Grid, steps: list[Step]) -> dict[str, Ch
 
     Raises:
         UserError: an unknown route, a source outside the grid, a send without a receiver or a receive without a sender;
-            it names route, core and the ordinal of the message.
+            it names route, cores and both numbers.
     """
     found = {route.name: Channels(grid, route) for route in program.routes}
     for step in steps:
@@ -115,7 +116,7 @@ def channels_of(program: Program, grid: Grid, steps: list[Step]) -> dict[str, Ch
 
 def _known(found: dict[str, Channels], name: str, step: Step) -> Channels:
     if name not in found:
-        raise UserError(f"Route '{name}' is not a route of the program, which has {sorted(found)}.", location=str(step))
+        raise unknown_route(name, found, step)
     return found[name]
 
 
@@ -125,13 +126,9 @@ def _count_sent(channels: Channels, sent: np.ndarray, grid: Grid, step: Step) ->
     sent[deliveries.channels] += 1
     heard = np.zeros(grid.cores, dtype=bool)
     heard[deliveries.senders] = True
-    unheard = senders[~heard[senders]]
-    if unheard.size:
-        raise UserError(
-            f"{grid.name(int(unheard[0]))} sends on route '{channels.route.name}', and no core receives from it there: "
-            "a send without a receiver. Let only cores send that are a receiver's source.",
-            location=str(step),
-        )
+    lonely = senders[~heard[senders]]
+    if lonely.size:
+        raise unheard(grid.name(int(lonely[0])), channels.route.name, step)
 
 
 def _check(channels: Channels, sent: np.ndarray) -> None:
@@ -141,12 +138,4 @@ def _check(channels: Channels, sent: np.ndarray) -> None:
     channel = int(wrong[0])
     sender, receiver = (channels.grid.name(core) for core in channels.pair(channel))
     have, want = int(sent[channel]), int(channels.expected[channel])
-    ordinal = min(have, want) + 1
-    if have > want:
-        what = f"{sender} sends message {ordinal} to {receiver}, which receives {want}: a send without a receiver"
-    else:
-        what = f"{receiver} receives message {ordinal} from {sender}, which sends {have}: a receive without a sender"
-    raise UserError(
-        f"On route '{channels.route.name}', {what}. As many messages must be received on a path as are sent on it "
-        f"({wrong.size} paths of this route break the rule)."
-    )
+    raise uneven(channels.route.name, (sender, receiver), have, want, wrong.size)

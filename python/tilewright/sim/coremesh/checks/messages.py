@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.field import Field, core_name
 from tilewright.sim.coremesh.expressions import depth
+from tilewright.sim.coremesh.message_errors import uneven, unheard, unknown_route
 from tilewright.sim.coremesh.program import Program, Route
 from tilewright.sim.coremesh.steps import Step, cores_of, incoming, outgoing
 
@@ -154,11 +154,7 @@ class Messages:
     def _check_heard(self, step: Step, sending: np.ndarray, heard: np.ndarray) -> None:
         lonely = sending & ~heard
         if lonely.any():
-            raise UserError(
-                f"{self._core(*np.argwhere(lonely)[0].tolist())} sends on route '{self.route.name}', and no core "
-                "receives from it there: a send without a receiver. Let only cores send that are a receiver's source.",
-                location=str(step),
-            )
+            raise unheard(self._core(*np.argwhere(lonely)[0].tolist()), self.route.name, step)
 
     def _core(self, line: int, place: int) -> str:
         return core_name(line, place) if self.route.axis == "x" else core_name(place, line)
@@ -178,11 +174,7 @@ class Messages:
             sources = self.sources(None)
             source = int(np.broadcast_to(sources, (max(len(sources), line + 1), self.length))[line, place])
         have, want = int(sent[tuple(wrong[0])]), int(taken[tuple(wrong[0])])
-        kind = "a send without a receiver" if have > want else "a receive without a sender"
-        raise UserError(
-            f"{self._core(line, source)} sends {have} messages on route '{self.route.name}' to "
-            f"{self._core(line, place)}, which receives {want}: {kind}. As many must be received as are sent."
-        )
+        raise uneven(self.route.name, (self._core(line, source), self._core(line, place)), have, want, len(wrong))
 
 
 def joined(mask: np.ndarray) -> np.ndarray:
@@ -202,9 +194,7 @@ def messages_of(program: Program, field: Field, steps: list[Step]) -> dict[str, 
     for step in steps:
         for name in (incoming(step.instruction), outgoing(step.instruction)):
             if name is not None and name not in found:
-                raise UserError(
-                    f"Route '{name}' is not a route of the program, which has {sorted(found)}.", location=str(step)
-                )
+                raise unknown_route(name, found, step)
         if (name := incoming(step.instruction)) is not None:
             found[name].hear(step)
     return found

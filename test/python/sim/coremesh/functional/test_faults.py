@@ -133,12 +133,12 @@ def test_waiting_clears_the_race():
 def test_send_without_receiver():
     fails([Send(THIRD, "east", Slot("v"), "s")], "core (y=0, x=2)", "'east'", "no core receives")
     body = [Loop(3, (Send(FIRST, "east", Slot("v"), "s"),)), Recv(SECOND, "east", Slot("w"), "t")]
-    fails(body, "core (y=0, x=0) sends message 2 to core (y=0, x=1), which receives 1", "'east'")
+    fails(body, "core (y=0, x=0) sends 3 messages on route 'east' to core (y=0, x=1), which receives 1")
 
 
 def test_receive_without_sender():
     body = [Send(FIRST, "east", Slot("v"), "s"), Loop(2, (Recv(SECOND, "east", Slot("w"), "t"), Wait(("t",))))]
-    fails(body, "'east'", "core (y=0, x=1) receives message 2 from core (y=0, x=0), which sends 1")
+    fails(body, "core (y=0, x=0) sends 1 message on route 'east' to core (y=0, x=1), which receives 2")
 
 
 def test_source_outside():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from bench import records
+from bench.mesh import booksim
 from bench.mesh.layers import HALF, decode, decode_cycles, prefill_cycles, tile
 from bench.mesh.published import A100_WATTS, CAPACITIES, ENERGY, MODELS, REQUESTS, TOKENS
 from bench.mesh.speed import speed
@@ -135,14 +136,25 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="tools/bench/run mesh", description="Decoders on a wafer, simulated.")
     parser.add_argument("--table", metavar="A,B", default=",".join(TABLES), help=f"of {', '.join(TABLES)} (all)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
+    parser.add_argument(
+        "--booksim", type=Path, metavar="PATH", help="table `booksim` only: tier T2 beside that binary of BookSim2"
+    )
     arguments = parser.parse_args(argv)
-    print(f"Simulated (T1) on {WSE.name}, preset {WSE.preset}, {WSE.clock / 1e9:g} GHz; prefill from smaller grids.")
+    tables = TABLES if arguments.booksim is None else {"booksim": partial(booksim.rows, arguments.booksim)}
+    chosen = list(tables) if arguments.booksim else arguments.table.split(",")
+    tier = "T2" if arguments.booksim else "T1"
+    if arguments.booksim:
+        print("A line of cores, ideal: tier T2 beside BookSim2.")
+    else:
+        print(
+            f"Simulated (T1) on {WSE.name}, preset {WSE.preset}, {WSE.clock / 1e9:g} GHz; prefill from smaller grids."
+        )
     found: dict[str, list[Row]] = {}
-    for name in arguments.table.split(","):
-        found[name] = TABLES[name]()
+    for name in chosen:
+        found[name] = tables[name]()
         for row in found[name]:
             cells = "  ".join(f"{key} {value:g}" for key, value in row.items() if key != "what")
             print(f"{row['what']:44s} {cells}", flush=True)
         if arguments.json:
-            records.write(arguments.json, {"command": "mesh", "machine": WSE.name, "tier": "T1", "tables": found})
+            records.write(arguments.json, {"command": "mesh", "machine": WSE.name, "tier": tier, "tables": found})
     return 0

@@ -12,6 +12,7 @@
 #include "lib/Conversion/FractalToLinalg/Passes.h"
 #include "lib/Conversion/GPUToROCm/Passes.h"
 #include "lib/Conversion/TileToGPU/Passes.h"
+#include "lib/Conversion/TileToHost/Passes.h"
 #include "lib/Conversion/TileToRuntime/Passes.h"
 #include "lib/Conversion/TileToVector/Passes.h"
 #include "lib/Transforms/ExpandFloats/Passes.h"
@@ -36,6 +37,7 @@ void tilewright::registerAllPasses() {
     registerFractalToLinalgPasses();
     registerGPUToROCmPasses();
     registerTileToGPUPasses();
+    registerTileToHostPasses();
     registerTileToRuntimePasses();
     registerTileToVectorPasses();
     registerExpandFloatsPasses();

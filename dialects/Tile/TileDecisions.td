@@ -338,12 +338,18 @@ def : Tile_Decision<"steps", Tile_Integer, Tile_On<["scf.for"]>,
 def : Tile_Decision<"independent", Tile_Flag, Tile_On<["scf.for"]>,
     ["tile-find-task-loops"], ["tile-plan-levels"], ["cpu", "cuda"],
     "no task of what it launches touches what others do, in any iteration">;
+def : Tile_Decision<"host_operations", Tile_Integer, Tile_On<["tile.launch"]>,
+    ["tile-find-host-work"], ["tile-plan-host-work"], ["cuda"],
+    "operations on single numbers by which the host could do what it does">;
 def : Tile_Decision<"level", Tile_Text,
-    Tile_On<["scf.for", "tile.kernel", "gpu.func", "func.func", "llvm.func"]>,
-    ["tile-plan-levels", "tile-sink-loops", "tile-keep-states"],
-    ["tile-sink-loops", "tile-keep-states", "tile-plan-loops"], ["cpu", "cuda"],
-    "who runs the loop, or a kernel's: \"task\", each task all iterations; "
-    "\"thread\", and threads keep states in registers">;
+    Tile_On<["scf.for", "tile.launch", "tile.kernel", "gpu.func", "func.func",
+             "llvm.func"]>,
+    ["tile-plan-levels", "tile-plan-host-work", "tile-sink-loops",
+     "tile-keep-states"],
+    ["tile-sink-loops", "tile-keep-states", "tile-plan-loops",
+     "tile-inline-host-work"], ["cpu", "cuda"],
+    "who runs a loop, or a kernel's: \"task\", each task all iterations; "
+    "\"thread\", and threads keep states in registers; of a launch: \"host\"">;
 def : Tile_Decision<"blocks", Tile_Integer,
     Tile_On<["scf.for", "scf.while", "scf.if", "tile.launch", "memref.load",
              "memref.copy", "tile.kernel", "gpu.func", "llvm.func"]>,

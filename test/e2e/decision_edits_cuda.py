@@ -131,6 +131,22 @@ GPU_EDITS = (
     ),
     Edit("arena", GPU, "attention", "tile-share-buffers", r"tile\.arena\b", 'tile.name = "z"'),
     Edit("level", GPU, "tasks", "tile-sink-loops", r', tile\.level = "thread"', ""),
+    Edit(
+        "level",
+        GPU,
+        _LIT + "Conversion/TileToHost/tile-inline-host-work.mlir#1",
+        "tile-inline-host-work",
+        r' \{tile\.level = "host"\}',
+        "",
+    ),
+    Edit(
+        "host_operations",
+        GPU,
+        "test/python/plan/graph/tile-plan-host-work.mlir#0",
+        "tile-plan-host-work",
+        r"tile\.host_operations = 3 : i64",
+        "tile.host_operations = 300 : i64",
+    ),
     Edit("independent", GPU, "tasks", "tile-plan-levels", r" \{tile\.independent\}", ""),
     Edit("blocks", GPU, "looped", "tile-form-loops", r" \{tile\.blocks = 8 : i64\}", ""),
     Edit(

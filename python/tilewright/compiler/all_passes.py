@@ -42,6 +42,7 @@ from tilewright.plan.graph import (  # noqa: F401
     gather_joins,
     mark_levels,
     plan_fusion,
+    plan_host_work,
     plan_levels,
     plan_loops,
     plan_orders,

@@ -64,6 +64,8 @@ GLOBALS = Texts("tile.globals")
 GRID = Integers("tile.grid")
 #: no kernel takes it, for this reason (on linalg., tensor.)
 HOST = Text("tile.host")
+#: operations on single numbers by which the host could do what it does (on tile.launch)
+HOST_OPERATIONS = Integer("tile.host_operations")
 #: operand, dimension and the indices between which it is not zero (on linalg., tensor.)
 IMAGE = Integers("tile.image")
 #: zeros that windows alone read: they are in no memory (on tensor.pad)
@@ -76,8 +78,8 @@ INPUTS = Texts("tile.inputs")
 KERNEL = Text("tile.kernel")
 #: how each operand is stored; of a buffer in shared memory, how it is (on linalg., tensor., tile.alloc, memref.view)
 LAYOUTS = Array("tile.layouts")
-#: who runs the loop, or a kernel's: "task", each task all iterations; "thread", and threads keep states in registers
-#: (on scf.for, tile.kernel, gpu.func, func.func, llvm.func)
+#: who runs a loop, or a kernel's: "task", each task all iterations; "thread", and threads keep states in registers;
+#: of a launch: "host" (on scf.for, tile.launch, tile.kernel, gpu.func, func.func, llvm.func)
 LEVEL = Text("tile.level")
 #: at which level an operation meets each thing that it reads (on linalg., tensor.)
 LEVELS = Texts("tile.levels")
@@ -265,6 +267,7 @@ ALL: dict[str, Decision] = {
     "tile.globals": GLOBALS,
     "tile.grid": GRID,
     "tile.host": HOST,
+    "tile.host_operations": HOST_OPERATIONS,
     "tile.image": IMAGE,
     "tile.implicit_padding": IMPLICIT_PADDING,
     "tile.independent": INDEPENDENT,

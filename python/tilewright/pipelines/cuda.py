@@ -19,6 +19,14 @@ _HOST = (
     PassSpec("tile-outline-host-loops", "a host program reads no elements in loops: they run on the device"),
 )
 
+_NUMBERS = (
+    PassSpec("tile-find-host-work", "loops left to the host: what it could do beside reading a number"),
+    PassSpec("tile-plan-host-work", "small launches that it does itself, instead of waiting for each"),
+    PassSpec("tile-inline-host-work", "single numbers, which a host program has"),
+    PassSpec("canonicalize", "numbers that follow from constants"),
+    PassSpec("cse", "numbers that are read twice", on="func.func"),
+)
+
 SCHEDULE: tuple[PassSpec, ...] = (
     *TO_BUFFERS,
     PassSpec("tile-plan-teams", "chains that need nothing of each other: blocks, and memory, of their own"),
@@ -36,6 +44,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
     PassSpec("tile-plan-loops", "loops and branches that the device runs itself; what is launched there is short"),
     PassSpec("tile-form-loops", "one kernel of each, which launches what the host did"),
     PassSpec("canonicalize", "views that only this kernel needs"),
+    *_NUMBERS,
 )
 
 LOWER: tuple[PassSpec, ...] = (

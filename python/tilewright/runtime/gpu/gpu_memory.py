@@ -94,6 +94,16 @@ class View:
         pairs = zip(self.sizes, self.strides, wanted, strict=True)
         return 0 in self.sizes or all(size == 1 or stride == want for size, stride, want in pairs)
 
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The address of the first byte, and the bytes up to the last element's end, those of gaps too."""
+        if 0 in self.sizes:
+            return self.address, 0
+        steps = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
+        below, above = sum(step for step in steps if step < 0), sum(step for step in steps if step > 0)
+        size = element_bytes(self.dtype)
+        return self.address + below * size, (above - below + 1) * size
+
     def address_of(self, indices: Sequence[int]) -> int:
         """Return the address of one element.
 

@@ -177,6 +177,7 @@ class HostProgram:
             frame = Frame(self, self._registers(inputs, outputs))
             for step in self._steps:
                 step(frame)
+            frame.memory.finish(temporary=self._arena)
             return frame.results
 
     def record(

@@ -17,6 +17,7 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.core.errors import InternalError, UserError
 from tilewright.runtime.gpu import host_scalars
 from tilewright.runtime.gpu.gpu_memory import View, row_major
+from tilewright.runtime.gpu.host_numbers import HostNumbers
 from tilewright.runtime.gpu.launch_params import scalar_bytes
 
 Op = Mapping[str, Any]
@@ -27,15 +28,17 @@ class Frame:
 
     Attributes:
         registers: numbers and views, by number.
+        memory: numbers of the device's memory that the host knows.
         program: the :class:`~tilewright.runtime.gpu.host_program.HostProgram` that runs.
         results: views of outputs that the run made, by index.
     """
 
-    __slots__ = ("program", "registers", "results")
+    __slots__ = ("memory", "program", "registers", "results")
 
     def __init__(self, program: Any, registers: list[Any]) -> None:
         self.program = program
         self.registers = registers
+        self.memory = HostNumbers(program.device)
         self.results: dict[int, View] = {}
 
     def numbers(self, registers: Sequence[int]) -> tuple[int, ...]:
@@ -74,7 +77,9 @@ def _launch(op: Op) -> Step:
     name, grid, args = op["kernel"], op["grid"], op["args"]
 
     def launch(frame: Frame) -> None:
-        frame.program.launch(name, frame.numbers(grid), [frame.registers[r] for r in args])
+        values = [frame.registers[r] for r in args]
+        frame.memory.give_views(values)
+        frame.program.launch(name, frame.numbers(grid), values)
 
     return launch
 
@@ -92,7 +97,8 @@ def _alloc(op: Op) -> Step:
         sizes = _sizes(frame, kind["shape"], op["sizes"])
         if min(sizes, default=0) < 0:
             raise UserError(f"the model makes a tensor of sizes {list(sizes)}")
-        frame.registers[result] = frame.program.new_view(kind["dtype"], sizes)
+        view = frame.registers[result] = frame.program.new_view(kind["dtype"], sizes)
+        frame.memory.forget(view.address, view.nbytes)
 
     return alloc
 
@@ -110,19 +116,25 @@ def _copy(op: Op) -> Step:
         source, target = frame.registers[op["source"]], frame.registers[op["target"]]
         if not (source.is_contiguous and target.is_contiguous):
             raise InternalError("a host program copies between views with gaps, which is a kernel's work")
-        if source.address != target.address and source.nbytes:
+        if source.address == target.address or not source.nbytes:
+            return
+        if not frame.memory.copy(target, source):
+            frame.memory.give(source.address, source.nbytes)
+            frame.memory.forget(target.address, target.nbytes)
             frame.program.device.copy(target.address, source.address, source.nbytes)
 
     return copy
 
 
 def _load(op: Op) -> Step:
+    beside = op.get("beside", ())
+
     def load(frame: Frame) -> None:
         view: View = frame.registers[op["source"]]
-        element = np.zeros(1, of_mlir(view.dtype))
-        raw = memoryview(element.view(np.uint8))
-        frame.program.device.download(view.address_of(frame.numbers(op["indices"])), raw)
-        frame.registers[op["result"]] = host_scalars.number(element[0])
+        dtype = of_mlir(view.dtype)
+        others = [view.address_of(frame.numbers(indices)) for indices in beside]
+        raw = frame.memory.read(view.address_of(frame.numbers(op["indices"])), dtype.itemsize, others)
+        frame.registers[op["result"]] = host_scalars.number(np.frombuffer(raw, dtype)[0])
 
     return load
 
@@ -131,7 +143,7 @@ def _store(op: Op) -> Step:
     def store(frame: Frame) -> None:
         view: View = frame.registers[op["target"]]
         data = scalar_bytes(frame.registers[op["value"]], view.dtype)
-        frame.program.device.upload(view.address_of(frame.numbers(op["indices"])), memoryview(data))
+        frame.memory.write(view.memory, view.address_of(frame.numbers(op["indices"])), bytes(data))
 
     return store
 
@@ -148,6 +160,7 @@ def _view(op: Op) -> Step:
         sizes = _sizes(frame, kind["shape"], op["sizes"])
         made = frame.registers[op["result"]] = View.contiguous(source.memory, kind["dtype"], sizes, shift)
         if begins:
+            frame.memory.forget(made.address, made.nbytes)
             frame.program.begin(made)
 
     return view

@@ -144,7 +144,9 @@ class Exporter:
         for op in inner:
             self._op(op, body)
         ends = self.all(last.operands)
-        return _with_drops(_late_views(body, ends), ends, first), ends
+        body = _late_views(body, ends)
+        _read_together(body, {register for register, _ in self.constants.values()})
+        return _with_drops(body, ends, first), ends
 
     # One operation ---------------------------------------------------------------------------------------------------
 
@@ -237,6 +239,28 @@ def _late_views(body: list[Op], ends: Sequence[int]) -> list[Op]:
     for register in ends:
         place(register)
     return result
+
+
+def _read_together(body: list[Op], known: set[int]) -> None:
+    """Tell the first of some reads of a view which ones follow (`beside`), so that the host waits once for all.
+
+    Between them only numbers are computed. What they read is certain where their indices are.
+
+    Args:
+        body: operations of one list, in order.
+        known: registers of numbers that are known before the run.
+    """
+    first: dict[int, Op] = {}
+    for op in body:
+        if op["op"] == "load":
+            if not known.issuperset(op["indices"]):
+                continue
+            if op["source"] in first:
+                first[op["source"]].setdefault("beside", []).append(op["indices"])
+            else:
+                first[op["source"]] = op
+        elif op["op"] not in _PURE and op["op"] not in ("scalar", "affine"):
+            first.clear()
 
 
 def _made(op: Op) -> list[int]:

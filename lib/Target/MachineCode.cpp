@@ -16,6 +16,9 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/CodeGen/MachineModuleInfo.h"
+#include "llvm/CodeGen/Passes.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -24,7 +27,6 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -40,16 +42,41 @@ namespace {
 
 using namespace tilewright;
 
-/// Kernels come in an order that keeps the registers: a row of accumulators
-/// after the other, each operand read right before its use. The scheduler
-/// before register allocation moves loads upwards and then spills (up to 76
-/// times in a loop of 96 multiply-adds); out-of-order cores gain nothing from
-/// it. It has no switch but this option.
-void keepOrder() {
-  auto &options = llvm::cl::getRegisteredOptions();
-  auto found = options.find("enable-misched");
-  if (found != options.end() && !found->second->getNumOccurrences())
-    found->second->addOccurrence(0, "enable-misched", "false");
+/// Whether code generation keeps the order of the IR. Kernels come in one that
+/// keeps the registers: a row of accumulators after the other, each operand
+/// read right before its use. With 32 registers the scheduler before register
+/// allocation moves loads upwards and then spills (up to 76 times in a loop of
+/// 96 multiply-adds); out-of-order cores gain nothing from it. With 16, all of
+/// which a tile takes, the order in which instructions are selected is already
+/// too wide (operands of the next step are read before this one ends), and the
+/// scheduler, which counts registers, mends that: it then spills less.
+bool keepsOrder(const llvm::TargetMachine &machine) {
+  return !machine.getTargetTriple().isX86() ||
+         machine.getMCSubtargetInfo()->checkFeatures("+avx512f");
+}
+
+/// What `TargetMachine::addPassesToEmitFile` adds, with or without the
+/// scheduler before register allocation: that has no switch but an option of
+/// the process, and machines of both kinds may be compiled for side by side.
+bool addCodeGeneration(llvm::TargetMachine &machine,
+                       llvm::legacy::PassManager &passes,
+                       llvm::raw_pwrite_stream &stream,
+                       llvm::CodeGenFileType type) {
+  auto *info = new llvm::MachineModuleInfoWrapperPass(&machine);
+  llvm::TargetPassConfig *config = machine.createPassConfig(passes);
+  if (keepsOrder(machine))
+    config->disablePass(&llvm::MachineSchedulerID);
+  passes.add(config);
+  passes.add(info);
+  if (config->addISelPasses())
+    return false;
+  config->addMachinePasses();
+  config->setInitialized();
+  if (machine.addAsmPrinter(passes, stream, nullptr, type,
+                            info->getMMI().getContext()))
+    return false;
+  passes.add(llvm::createFreeMachineFunctionPass());
+  return true;
 }
 
 void initializeTargets() {
@@ -63,7 +90,6 @@ void initializeTargets() {
     LLVMInitializeNVPTXTarget();
     LLVMInitializeNVPTXTargetMC();
     LLVMInitializeNVPTXAsmPrinter();
-    keepOrder();
   });
 }
 
@@ -145,7 +171,7 @@ public:
     llvm::SmallVector<char, 0> bytes;
     llvm::raw_svector_ostream stream(bytes);
     llvm::legacy::PassManager passes;
-    if (machine->addPassesToEmitFile(passes, stream, nullptr, type))
+    if (!addCodeGeneration(*machine, passes, stream, type))
       return createStringError("the target machine cannot write this file");
     passes.run(*llvmModule);
     return std::string(bytes.begin(), bytes.end());

@@ -60,6 +60,68 @@ def test_an_abort_of_llvm_is_an_exception() -> None:
     assert emit("object", ADD, "haswell", "")[:4] == b"\x7fELF"
 
 
+def _register_tile(rows: int, vectors: int, lanes: int, steps: int = 4) -> str:
+    """Sums of rows x vectors over a loop of some steps: each loads vectors of weights, and an element for each row."""
+    kind, count = f"vector<{lanes}xf32>", rows * vectors
+    sums = [f"%s{i}" for i in range(count)]
+    lines = []
+
+    def load(name: str, base: str, offset: int, type_: str) -> None:
+        lines.append(f"{name}_at = llvm.getelementptr {base}[{offset}] : (!llvm.ptr) -> !llvm.ptr, f32")
+        lines.append(f"{name} = llvm.load {name}_at {{alignment = 4 : i64}} : !llvm.ptr -> {type_}")
+
+    for u in range(steps):
+        for v in range(vectors):
+            load(f"%w{u}_{v}", "%w", (u * vectors + v) * lanes, kind)
+        for r in range(rows):
+            x = f"%x{u}_{r}"
+            load(x, "%x", u * rows + r, "f32")
+            lines.append(f"{x}_one = llvm.insertelement {x}, %none[%first : i64] : {kind}")
+            lines.append(f"{x}_all = llvm.shufflevector {x}_one, %none [{', '.join('0' * lanes)}] : {kind}")
+            for v in range(vectors):
+                i, new = r * vectors + v, f"%s{u}_{r}_{v}"
+                lines.append(
+                    f"{new} = llvm.intr.fma({x}_all, %w{u}_{v}, {sums[i]}) : ({kind}, {kind}, {kind}) -> {kind}"
+                )
+                sums[i] = new
+    body, zeros = "\n    ".join(lines), ", ".join(["%zero"] * count)
+    kinds = ", ".join([kind] * count)
+    stores = []
+    for i in range(count):
+        stores.append(f"%y{i} = llvm.getelementptr %out[{i * lanes}] : (!llvm.ptr) -> !llvm.ptr, f32")
+        stores.append(f"llvm.store %t{i}, %y{i} {{alignment = 4 : i64}} : {kind}, !llvm.ptr")
+    heads, tails = (", ".join(f"%{name}{i}: {kind}" for i in range(count)) for name in "st")
+    behind = "\n    ".join(stores)
+    return f"""module {{
+  llvm.func @tile(%xs: !llvm.ptr {{llvm.noalias}}, %ws: !llvm.ptr {{llvm.noalias}}, %out: !llvm.ptr {{llvm.noalias}},
+                  %n: i64) {{
+    %none = llvm.mlir.poison : {kind}
+    %zero = llvm.mlir.zero : {kind}
+    %first = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    llvm.br ^body(%first, {zeros} : i64, {kinds})
+  ^body(%i: i64, {heads}):
+    %x = llvm.getelementptr %xs[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<{steps * rows} x f32>
+    %w = llvm.getelementptr %ws[%i] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.array<{steps * vectors * lanes} x f32>
+    {body}
+    %next = llvm.add %i, %one : i64
+    %more = llvm.icmp "slt" %next, %n : i64
+    llvm.cond_br %more, ^body(%next, {", ".join(sums)} : i64, {kinds}), ^behind({", ".join(sums)} : {kinds})
+  ^behind({tails}):
+    {behind}
+    llvm.return
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(("cpu", "rows", "lanes"), [("haswell", 6, 8), ("znver3", 6, 8), ("sapphirerapids", 12, 16)])
+def test_register_tiles_do_not_spill(cpu: str, rows: int, lanes: int) -> None:
+    """Tiles as products take them, some steps a round: nothing goes through the stack."""
+    code = emit("assembly", _register_tile(rows, 2, lanes), cpu, "").decode()
+    assert code.count("vfmadd") >= 8 * rows
+    assert "rsp" not in code
+
+
 def _recurrence(copies: int) -> str:
     """a[i + 1] = a[i] + 1, beside some copies from b to c."""
     lines = []

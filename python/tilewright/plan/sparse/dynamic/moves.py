@@ -14,6 +14,8 @@ from tilewright.plan.sparse.dynamic.micro_tiles import memref
 
 #: Elements along the last dimension that a task moves at once.
 WIDTH = 256
+#: Slices that a task moves, one after the other, where a task has a thread: starting one costs as much as moving a few.
+SLICES = 16
 
 
 def gather_text(source: Sequence[int], count: int, element: str, axis: int) -> str:
@@ -80,6 +82,59 @@ def scatter_text(source: Sequence[int], init: Sequence[int], element: str, axis:
 def is_ordered(rank: int, axis: int, add: bool) -> bool:
     """Whether one task of :func:`scatter_text` places all slices, in order."""
     return add or axis == rank - 1
+
+
+def piece_of(size: int) -> int | None:
+    """Elements of a slice of so many that a task of :func:`pieces_text` moves; None where no piece fits.
+
+    A piece is whole: masked stores of pieces that may end early are slow without AVX-512 (a dozen cycles on Zen).
+    """
+    whole = [piece for piece in range(8, min(size, WIDTH) + 1, 8) if size % piece == 0]
+    return max(whole, default=None)
+
+
+def pieces_text(shape: Sequence[int], other: Sequence[int], element: str, scatters: bool) -> str:
+    """A kernel that moves slices [size] of two tensors [slices, size], each in whole pieces (:func:`piece_of`).
+
+    Its arguments are the source, the indices and the result (zeros for indices that are none), or, where it scatters,
+    the tensor that is changed; its grid the listed slices in steps of :data:`SLICES`, and pieces.
+
+    Args:
+        shape: sizes of the source; below zero where open.
+        other: sizes of the result.
+        element: type of the elements, as text.
+        scatters: whether the result is indexed, not the source.
+    """
+    listed = shape[0] if scatters else other[0]
+    x, y, indices = memref(shape, element), memref(other, element), memref([listed], "i32")
+    row = f"!tile.tile<1x{piece_of(shape[1])}x{element}>"
+    read, written = ("%s", "%index") if scatters else ("%index", "%s")
+    nothing = "" if scatters else f"else {{\ntile.store %zeros, %y[%s, %first] : {row}, {y}\n}}"
+    zero = "0.0" if element.startswith(("f", "bf")) else "false" if element == "i1" else "0"
+    return f"""tile.kernel @KERNEL(%x: {x}, %indices: {indices}, %y: {y}) grid(%i0, %i1) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %slices = arith.constant {SLICES} : index
+      %piece = arith.constant {piece_of(shape[1])} : index
+      %n = memref.dim %indices, %c0 : {indices}
+      %size = memref.dim {"%y" if scatters else "%x"}, %c0 : {y if scatters else x}
+      %zeros = arith.constant dense<{zero}> : {row}
+      %first = arith.muli %i1, %piece : index
+      %from = arith.muli %i0, %slices : index
+      %next = arith.addi %from, %slices : index
+      %to = arith.minsi %next, %n : index
+      scf.for %s = %from to %to step %c1 {{
+        %list = tile.load %indices[%s] : {indices}, !tile.tile<1xi32>
+        %number = tile.extract %list [0] : !tile.tile<1xi32> -> i32
+        %index = arith.index_cast %number : i32 to index
+        %is = arith.cmpi ult, %index, %size : index
+        scf.if %is {{
+          %t = tile.load %x[{read}, %first] : {x}, {row}
+          tile.store %t, %y[{written}, %first] : {row}, {y}
+        }} {nothing}
+      }}
+      tile.return
+    }}"""
 
 
 def _coordinates(rank: int) -> str:

@@ -122,9 +122,10 @@ class Tokens:
         lead = len(loops)
         if self.lead(value) == lead and _begins(access, loops):
             return "token"
-        shape = ir.RankedTensorType(value.type).shape
-        if lead == 2 and shape[0] == self.sizes[1] and _begins(access, loops[1:]) and loops[0] not in used:
-            return "place"
+        shape, place = ir.RankedTensorType(value.type).shape, loops[-1:]
+        alone = lead == 2 or self.sizes[0] == 1  # one sentence: its tokens are places
+        if alone and shape[0] == self.sizes[1] and _begins(access, place) and used == set(place):
+            return "place" if not any(self.roles.get(value, ())) else None
         return None
 
     def _seen(self, op: ir.Operation) -> Roles:

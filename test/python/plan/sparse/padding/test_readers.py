@@ -1,0 +1,98 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Padding that nothing reads is left out without an option; results are those of the model that computes all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import tilewright as tw
+from models import bert
+from tilewright.core.options import CompileOptions
+from tilewright.targets import registry
+
+SIZES = dict(layers=2, hidden=32, heads=2, intermediate=48, vocabulary=100, style="export")
+
+
+def first_token(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with what the first token of each sentence has as its result."""
+    kept = model.graph.output[0]
+    batch, _, hidden = (dim.dim_value for dim in kept.type.tensor_type.shape.dim)
+    model.graph.initializer.append(numpy_helper.from_array(np.array(0), "first"))
+    model.graph.node.append(helper.make_node("Gather", [kept.name, "first"], ["token"], axis=1))
+    model.graph.output.remove(kept)
+    model.graph.output.append(helper.make_tensor_value_info("token", onnx.TensorProto.FLOAT, [batch, hidden]))
+    return model
+
+
+def lowest_is(model: onnx.ModelProto, number: float) -> onnx.ModelProto:
+    """The model with another number where its mask hides."""
+    constants = [a.t for node in model.graph.node for a in node.attribute if a.type == onnx.AttributeProto.TENSOR]
+    for tensor in [*model.graph.initializer, *constants]:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype == np.float32 and array.size == 1 and array.min() < -1e38:
+            tensor.CopyFrom(numpy_helper.from_array(np.full_like(array, number), tensor.name))
+    return model
+
+
+def is_packed(compiled: Any) -> bool:
+    return any(kernel.name.startswith("product") and "_nx" in kernel.name for kernel in compiled.kernels)
+
+
+def masks(batch: int, longest: int) -> list[np.ndarray]:
+    """Sentences of any number of tokens, of all, of none beside others, padded on the left, with holes."""
+    rng = np.random.default_rng(1)
+    places, some = np.arange(longest), rng.integers(1, longest + 1, batch)[:, None]
+    none = np.where(np.arange(batch) % 2, longest // 2, 0)[:, None]
+    made = [places < some, np.ones((batch, longest)), places < none, places >= longest - some]
+    return [*(one.astype(np.int64) for one in made), rng.integers(0, 2, (batch, longest))]
+
+
+def inputs(mask: np.ndarray) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return {
+        "input_ids": rng.integers(0, 100, mask.shape),
+        "attention_mask": mask,
+        "token_type_ids": rng.integers(0, 2, mask.shape),
+    }
+
+
+@pytest.mark.parametrize(("batch", "longest", "pooled"), [(8, 32, True), (16, 16, False), (1, 256, True)])
+def test_results_of_sentences(batch: int, longest: int, pooled: bool) -> None:
+    """Means over tokens, and the first token: whole sentences of padding, too, are as they were."""
+    model = bert.bert(batch=batch, sequence=longest, pooled=pooled, **SIZES)
+    model = model if pooled else first_token(model)
+    packed = tw.compile(model, threads=2)
+    pipeline = registry.parse_target("cpu").here().pipeline(CompileOptions()).without("tile-skip-padding")
+    whole = tw.compile(model, threads=2, pipeline=pipeline)
+    assert is_packed(packed) and not is_packed(whole)
+    for mask in masks(batch, longest):
+        found, wanted = packed(**inputs(mask))[0], whole(**inputs(mask))[0]
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+        assert np.abs(wanted).max() > 0.1 or not mask.any()
+
+
+def test_an_infinite_mask() -> None:
+    """What is hidden by -inf is hidden; a sentence of padding alone is NaN in both."""
+    model = lowest_is(bert.bert(batch=8, sequence=32, pooled=True, **SIZES), -np.inf)
+    assert is_packed(tw.compile(model))
+
+
+@pytest.mark.parametrize(
+    ("number", "pooled", "why"),
+    [(-1e4, True, "what its mask adds to scores, -1e+04, hides none for sure"), (-3e38, False, "a result has it")],
+)
+def test_what_may_be_read_is_computed(
+    number: float, pooled: bool, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Scores may lie further apart than the mask's number; results at padding are results."""
+    model = lowest_is(bert.bert(batch=8, sequence=32, pooled=pooled, **SIZES), number)
+    with caplog.at_level("INFO"):
+        assert not is_packed(tw.compile(model))
+    assert f"padding by 'attention_mask' is computed like tokens: {why}" in caplog.text

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pruned models beside their dense form: `tools/bench/run pruned [--case bert_base_24]`.
+"""Pruned models beside their dense form: `tools/bench/run pruned [--case bert_base_24] [--json FILE]`.
 
 Both are ours, run in turns; printed are medians of the ratio of neighbours, and its spread. The dense form is the
 pruned model with numbers in place of its zeros that are too small to be seen (`models.pruned.filled`), so that its
@@ -15,6 +15,8 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ import onnx
 
 import models
 import tilewright as tw
+from bench import machine, records
 from models.pruned import filled, prune_channels, prune_encoder, pruned
 
 Prune = Callable[[onnx.ModelProto, float], onnx.ModelProto]
@@ -105,8 +108,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--case", choices=CASES, action="append", help="only these")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (1,2)")
     parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
     options = parser.parse_args(arguments)
-    wrong = False
+    wrong, rows = False, []
     for name in options.case or CASES:
         case = CASES[name]
         part = case.part if options.part is None else options.part
@@ -119,6 +123,12 @@ def main(arguments: Sequence[str]) -> int:
             ours.threads = dense.threads = threads
             ratios = [seconds(dense, inputs, 3) / seconds(ours, inputs, 3) for _ in range(options.rounds)]
             print(f"{name:22} {threads} threads  {_line(case, ratios, error)}", flush=True)
+            held = {"case": name, "part": part, "threads": threads, "target": case.gain, "error": error}
+            rows.append({**held, "ratio": statistics.median(ratios), "ratios": [round(one, 3) for one in ratios]})
+    if options.json:
+        date = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        given = {"date": date, "target": options.target, "machine": machine.describe()}
+        records.write(options.json, {"command": "pruned", **given, "rows": rows})
     return int(wrong)
 
 

@@ -67,7 +67,8 @@ def page(folder: Path = RESULTS) -> str:
             groups.setdefault(key, []).append((path.name, record))
     newest = sorted(groups, key=lambda key: key[0])
     newest.sort(key=lambda key: key[1], reverse=True)
-    parts = [_ABOUT, *(_section(key, groups[key]) for key in newest), _counts_on_gpus(folder), _predictions(folder)]
+    sections = [_section(key, groups[key]) for key in newest]
+    parts = [_ABOUT, *sections, _pruned_models(folder), _counts_on_gpus(folder), _predictions(folder)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -222,6 +223,33 @@ def _disturbed(record: dict[str, Any]) -> str:
     rows = record["rows"]
     count = sum((row.get("others") or 0.0) > BUSY for row in rows)
     return f"; other processes kept cores busy in {count} of {len(rows)} rows" if count else ""
+
+
+def _pruned_models(folder: Path) -> str:
+    """Whole pruned models beside their dense form, of the newest day (`tools/bench/run pruned`)."""
+    found = [json.loads(path.read_text()) for path in sorted(folder.glob("cpu-pruned-*.json"))]
+    if not found:
+        return ""
+    day = max(record["date"][:10] for record in found)
+    newest = [record for record in found if record["date"][:10] == day]
+    told = newest[-1]["machine"]
+    head = [
+        f"## Pruned models, {day}",
+        "",
+        f"{told['cpu']} ({', '.join(told['flags'])}): time of the dense form over that of the pruned one, both ours, "
+        "in turns; `part` of the weights, or of heads and channels, is zero.",
+        "",
+        "| model | part | threads | dense / pruned | least to most | asked | largest difference |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    return "\n".join([*head, *(_pruned_line(row) for record in newest for row in record["rows"])])
+
+
+def _pruned_line(row: dict[str, Any]) -> str:
+    ratios, error = row["ratios"], "" if row["error"] is None else f"{row['error']:.0e}"
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    shown = [row["case"], row["part"], row["threads"], f"{row['ratio']:.2f}", spread, row["target"] or "", error]
+    return f"| {' | '.join(map(str, shown))} |"
 
 
 def _counts_on_gpus(folder: Path) -> str:

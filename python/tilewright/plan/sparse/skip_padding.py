@@ -15,10 +15,13 @@ from tilewright.passes import Pass, register
 @register
 @dataclass(frozen=True)
 class SkipPadding(Pass):
-    """Pack real tokens of batches of sentences (PIT, SOSP 2023), where `padded` names their mask.
+    """Pack real tokens of batches of sentences (PIT, SOSP 2023): nothing reads padding, or `padded` names its mask.
 
     Products with weights, what leads to them token by token, and what follows from them so, run on as many rows as
     there are tokens. Where tokens meet (attention) and at outputs they are put to their places, with zeros at padding.
+
+    Without the option a mask must say for sure that no result depends on padding: its numbers hide keys from
+    attention, and results pool what it does not hide, or are of places that stay. A remark says what keeps padding.
 
     Before:
     ```mlir
@@ -59,6 +62,6 @@ class SkipPadding(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Look at @main."""
-        from tilewright.plan.sparse.padding.packing import skip_padding  # kernels: when it runs
+        from tilewright.plan.sparse.padding.skipping import skip_padding  # kernels: when it runs
 
         skip_padding(op)

@@ -92,5 +92,8 @@ def without_batch(block: ir.Block, sizes: tuple[int, int]) -> Callable[[], None]
 
 
 def _skips_batch(user: ir.Operation, at: int) -> bool:
-    first = maps(user)[at].results[0] if user.name == "linalg.generic" else None
+    """Whether a generic reads an operand's first dimension at 0."""
+    if user.name != "linalg.generic":
+        return False
+    first = maps(user)[at].results[0]
     return isinstance(first, ir.AffineConstantExpr) and first.value == 0

@@ -121,7 +121,10 @@ class Readers:
         state = State(_result(op, bases))
         for pair in dict.fromkeys(pair for found in facts for pair in found):
             sides = [
-                [getattr(found[pair], side) if pair in found else base for found, base in zip(facts, bases, strict=True)]
+                [
+                    getattr(found[pair], side) if pair in found else base
+                    for found, base in zip(facts, bases, strict=True)
+                ]
                 for side in ("dead", "real")
             ]
             self._follow(op, state, pair, *sides)
@@ -222,7 +225,9 @@ class Readers:
             *batch, place = pair
             whole = all(sizes[d] == shape[d] for d in batch)
             known = min(first[place], sizes[place], steps[place]) >= 0
-            self._read(pair, [first[place] + n * steps[place] for n in range(sizes[place])] if whole and known else None)
+            self._read(
+                pair, [first[place] + n * steps[place] for n in range(sizes[place])] if whole and known else None
+            )
         return state
 
 
@@ -287,9 +292,7 @@ def _in_order(pair: Pair, groups: Sequence[Sequence[int]]) -> bool:
     return list(pair) == sorted(pair) or len(set(at)) == len(pair)
 
 
-def _expanded(
-    pair: Pair, groups: Sequence[Sequence[int]], shape: Sequence[int], sizes: tuple[int, int]
-) -> Pair | None:
+def _expanded(pair: Pair, groups: Sequence[Sequence[int]], shape: Sequence[int], sizes: tuple[int, int]) -> Pair | None:
     """A pair where dimensions are split; None where they are cut in other parts."""
     if len(pair) == 1 and len(groups[pair[0]]) == 2 and [shape[d] for d in groups[pair[0]]] == list(sizes):
         return tuple(groups[pair[0]])

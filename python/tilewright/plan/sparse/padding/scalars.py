@@ -17,10 +17,10 @@ from enum import IntEnum
 from itertools import product
 
 from tilewright.core.arithmetic import PREDICATES
-from tilewright.ir.generics import constant_of, maker
+from tilewright.ir.generics import constant_of
 from tilewright.mlir import ir
 
-#: What sums of products are below in size, as everywhere that numbers below all scores mask (`plan/attention/masks.py`).
+#: What sums of products are below in size, as everywhere that masks are left out (`plan/attention/masks.py`).
 USUAL = 1e30
 #: Rounded to f32, this is infinite; to f16.
 _HUGE, _HUGE_HALF = 3.4028236e38, 65520.0

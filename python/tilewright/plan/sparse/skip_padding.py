@@ -53,7 +53,7 @@ class SkipPadding(Pass):
     ...
     : tensor<?x8xf32>, tensor<8x32xf32>)
     ...
-    sparse_tile.scatter
+    : tensor<?x32xf32>, tensor<64xi32> to tensor<64x32xf32>
     ```
     """
 

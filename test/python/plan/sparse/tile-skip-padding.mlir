@@ -21,9 +21,10 @@
 // CHECK-LABEL: func.func @main
 // CHECK: %[[LIVE:.*]], %[[COUNT:.*]] = sparse_tile.index %{{.*}} unit [1] axis 0 : tensor<64xi64>
 // CHECK: %[[LIST:.*]] = tensor.extract_slice %[[LIVE]]
+// CHECK: %[[NUMBERS:.*]] = sparse_tile.scatter %{{.*}} into %{{.*}}[%[[LIST]]] axis 0
 // CHECK: %[[X:.*]] = sparse_tile.gather %{{.*}}[%[[LIST]]] axis 0 : tensor<64x8xf32>, tensor<?xi32> to tensor<?x8xf32>
 // CHECK: %[[Y:.*]] = linalg.generic {{.*}} ins(%[[X]], %{{.*}} : tensor<?x8xf32>, tensor<8x32xf32>)
-// CHECK: %[[S:.*]] = sparse_tile.scatter %[[Y]] into %{{.*}}[%[[LIST]]] axis 0
+// CHECK: %[[S:.*]] = sparse_tile.gather %[[Y]][%[[NUMBERS]]] axis 0
 // CHECK: %[[E:.*]] = tensor.expand_shape %[[S]]
 // CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%[[E]] : tensor<4x16x32xf32>)
 // CHECK: return %[[E]], %[[T]]

@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 from tilewright.ir.generics import (
     body,
     create,
+    create_fill,
     create_generic,
     create_like,
+    create_number,
     iterator_types,
     kinds,
     maker,
@@ -23,7 +25,6 @@ from tilewright.ir.views import create_joined, create_split, expansion, groups_o
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic.lower_dynamic import empty
 from tilewright.plan.sparse.forms.indices import number
-from tilewright.plan.sparse.forms.making import filled
 from tilewright.plan.sparse.padding.tokens import Step, Tokens
 
 
@@ -59,6 +60,7 @@ class Packing:
             self._count = create("arith.index_cast", [held], index)
             self._list = _first(found.results[0], self._count)
             self._places: ir.Value | None = None
+            self._numbers: ir.Value | None = None
             self._start = self._list.owner.operation
 
     def pack(self, op: ir.Operation) -> None:
@@ -77,12 +79,9 @@ class Packing:
             return
         kind = ir.RankedTensorType(result.type)
         lead = self._tokens.lead(result)
-        total, rest = self._tokens.sizes[0] * self._tokens.sizes[1], list(kind.shape)[lead:]
+        numbers = self._number_of_places()
         with ir.InsertionPoint.after(self._held[result].owner.operation), op.location:
-            flat = [total, *rest]
-            target = filled(create("tensor.empty", [], ir.RankedTensorType.get(flat, kind.element_type)))
-            axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
-            whole = create("sparse_tile.scatter", [self._held[result], target, self._list], target.type, {"axis": axis})
+            whole = self._gathered(self._held[result], numbers)
             if lead == 2:
                 whole = create_split(whole, _groups(kind.rank), list(kind.shape))
         for user, at in readers:
@@ -98,6 +97,24 @@ class Packing:
             )
             self._held[value] = self._gathered(flat, self._list)
         return self._held[value]
+
+    def _number_of_places(self) -> ir.Value:
+        """For each place in all sentences the number of its token, or -1: a gather by these writes each row once."""
+        if self._numbers is None:
+            i32, total = ir.IntegerType.get_signless(32), self._tokens.sizes[0] * self._tokens.sizes[1]
+            one = ir.AffineMap.get_identity(1)
+            zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
+            with ir.InsertionPoint.after(self._start), self._start.location:
+
+                def count(_: list[ir.Value]) -> ir.Value:
+                    at = create("linalg.index", [], ir.IndexType.get(), {"dim": zero})
+                    return create("arith.index_cast", [at], i32)
+
+                numbers = create_generic([], empty([self._count], i32), one, [False], count)
+                none = create_fill(create_number(-1, i32), empty([total], i32))
+                operands = [numbers, none, self._list]
+                self._numbers = create("sparse_tile.scatter", operands, none.type, {"axis": zero})
+        return self._numbers
 
     def _of_place(self, value: ir.Value) -> ir.Value:
         """Rows of a value that has places first, for the packed tokens."""
@@ -116,7 +133,7 @@ class Packing:
 
     def _gathered(self, source: ir.Value, indices: ir.Value) -> ir.Value:
         kind = ir.RankedTensorType(source.type)
-        shape = [ir.ShapedType.get_dynamic_size(), *list(kind.shape)[1:]]
+        shape = [ir.RankedTensorType(indices.type).shape[0], *list(kind.shape)[1:]]
         result = ir.RankedTensorType.get(shape, kind.element_type)
         axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
         return create("sparse_tile.gather", [source, indices], result, {"axis": axis})

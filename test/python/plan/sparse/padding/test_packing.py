@@ -33,7 +33,9 @@ def first(result: object) -> np.ndarray:
     return np.asarray(result[0] if isinstance(result, list | tuple) else result)
 
 
-@pytest.mark.parametrize(("batch", "longest", "style"), [(3, 7, "plain"), (3, 7, "export"), (2, 2, "plain"), (1, 9, "export")])
+@pytest.mark.parametrize(
+    ("batch", "longest", "style"), [(3, 7, "plain"), (3, 7, "export"), (2, 2, "plain"), (1, 9, "export")]
+)
 def test_encoder(batch: int, longest: int, style: str) -> None:
     """Two heads and two places: scores have the sizes of tokens in (2, 2), and are none. A batch of one has no loop."""
     more = {} if style == "plain" else {"style": style}

@@ -92,6 +92,27 @@ def test_weights_that_overflow_the_l2_cache_keep_their_panels_outside() -> None:
     assert tile_contraction(op, MACHINE, weights).order[0] == 2
 
 
+def test_rows_lie_in_the_l2_cache_under_larger_weights() -> None:
+    small = Machine(lanes=8, registers=16, l2_bytes=1 << 19, cores=1)
+    op, weights, _module = product("trk", "gkn", t=64, r=32, g=4, n=256, k=256)  # loops t, r, g, n, k
+    tiling = tile_contraction(op, small, weights)
+    assert tiling.task[:4] == [4, 32, 4, 256]  # 128 rows of 1 KB
+    assert tiling.order == [2, 3, 0, 1, 4]
+    assert prefetched(op, tiling, small) == [1]
+
+
+def test_rows_that_fit_keep_panels_outside() -> None:
+    small = Machine(lanes=8, registers=16, l2_bytes=1 << 19, cores=1)
+    op, weights, _module = product("trk", "gkn", t=8, r=32, g=4, n=256, k=256)
+    assert tile_contraction(op, small, weights).task[:2] == [8, 32]
+
+
+def test_rows_of_a_long_reduction_do_not_lie_there() -> None:
+    small = Machine(lanes=8, registers=16, l2_bytes=1 << 19, cores=1)
+    op, weights, _module = product("trk", "kn", t=16, r=32, n=256, k=1024)
+    assert tile_contraction(op, small, weights).order[0] == 2
+
+
 def test_few_rows_leave_columns_to_many_cores() -> None:
     many = Machine(lanes=16, registers=32, l2_bytes=2 << 20, cores=48)
     op, weights, _module = product("rk", "gkn", r=256, g=4, n=256, k=256)

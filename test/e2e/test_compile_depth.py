@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from examples.fractal import grid_rnn, stacked_lstm
+from examples.fractal import dilated_lstm, grid_rnn, stacked_lstm
 
 import models
 import tilewright as tw
 import tilewright.fractal as ft
+from tilewright.mlir import ir
+from tilewright.passes import run_pipeline
 
 HIDDEN = 64
 #: Shapes of the arguments for a number of layers, which become code of their own: large enough for that.
@@ -110,3 +112,17 @@ def test_equal_blocks_are_one_piece_of_code() -> None:
         lines.append(text.count("\n"))
     assert functions[0] == functions[1] > 5
     assert lines[1] < 1.4 * lines[0], lines
+
+
+def test_layers_of_other_lengths_share_code() -> None:
+    """Each layer of a dilated LSTM has twice the rows of the one before: gates of all but the first are one kernel."""
+    program = dilated_lstm.program(256)
+    found = []
+    for layers in (3, 5):
+        shapes = dict(zip(program.parameters, [(32, 32), *[(layers,)] * 3], strict=True))
+        text = tw.compile(program, target="cuda:sm_90a", shapes=shapes, emulate=True, stop_after="schedule")
+        with ir.Context():
+            module = ir.Module.parse(text)
+            run_pipeline(module.operation, "builtin.module(tile-share-kernels)")
+            found.append([len(re.findall(r"tile.kernel @map_exp_tanh", part)) for part in (text, str(module))])
+    assert found == [[3, 2], [5, 2]]

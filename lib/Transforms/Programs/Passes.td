@@ -202,6 +202,51 @@ def KeepStates : Pass<"tile-keep-states", "::mlir::ModuleOp"> {
   ];
 }
 
+def ShareKernels : Pass<"tile-share-kernels", "::mlir::ModuleOp"> {
+  let summary = "Let launches in a kernel share code that fits their lengths, too";
+  let description = [{
+    Kernels that others launch, and that differ in the length of the first dimension
+    of their buffers only, become one, to which that length is open: its tasks are
+    where the grid says. Layers of a network that run over fewer and fewer steps of
+    more and more rows (a dilated LSTM) have one piece of code, which assemblers see
+    once. It leaves alone what loads ahead (`tile.stages`): TMA's descriptors know
+    lengths; and what the host launches, which is planned and reported by its name.
+
+    Before:
+    ```mlir
+    tile.kernel @a(%x: memref<4x8xf32>, %y: memref<4x8xf32>) grid(%i) {
+      %c0 = arith.constant 0 : index
+      %t = tile.load %x[%i, %c0] : memref<4x8xf32>, !tile.tile<1x8xf32>
+      tile.store %t, %y[%i, %c0] : !tile.tile<1x8xf32>, memref<4x8xf32>
+      tile.return
+    }
+    tile.kernel @b(%x: memref<2x8xf32>, %y: memref<2x8xf32>) grid(%i) {
+      %c0 = arith.constant 0 : index
+      %t = tile.load %x[%i, %c0] : memref<2x8xf32>, !tile.tile<1x8xf32>
+      tile.store %t, %y[%i, %c0] : !tile.tile<1x8xf32>, memref<2x8xf32>
+      tile.return
+    }
+    tile.kernel @loop(%p: memref<4x8xf32>, %q: memref<4x8xf32>, %s: memref<2x8xf32>, %t: memref<2x8xf32>)
+        attributes {tile.blocks = 4 : i64} {
+      %c2 = arith.constant 2 : index
+      %c4 = arith.constant 4 : index
+      tile.launch @a grid(%c4) ins(%p : memref<4x8xf32>) outs(%q : memref<4x8xf32>)
+      tile.launch @b grid(%c2) ins(%s : memref<2x8xf32>) outs(%t : memref<2x8xf32>)
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @a(%x: memref<?x8xf32>, %y: memref<?x8xf32>) grid(%i) {
+      ...
+      %t = tile.load %x[%i, %c0] : memref<?x8xf32>, !tile.tile<1x8xf32>
+    ...
+    tile.launch @a grid(%c4) ins(%p : memref<4x8xf32>) outs(%q : memref<4x8xf32>)
+    tile.launch @a grid(%c2) ins(%s : memref<2x8xf32>) outs(%t : memref<2x8xf32>)
+    ```
+  }];
+}
+
 def SinkLoops : Pass<"tile-sink-loops", "::mlir::ModuleOp"> {
   let summary = "Put loops that each task runs by itself into their kernels";
   let description = [{

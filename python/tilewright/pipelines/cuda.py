@@ -48,6 +48,7 @@ SCHEDULE: tuple[PassSpec, ...] = (
 )
 
 LOWER: tuple[PassSpec, ...] = (
+    PassSpec("tile-share-kernels", "what was planned by length is code of any length; assemblers see it once"),
     PassSpec("tile-split-host-device", "it is a host program by now; kernels keep the grids it launches them with"),
     *cuda_lower.LOWER,
 )

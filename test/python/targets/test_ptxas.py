@@ -151,3 +151,11 @@ def test_cores_without_a_kernel_share_the_work_of_a_check(
     runs = (tmp_path / "runs").read_text().splitlines()
     assert len(runs) == kernels
     assert [("-split-compile=2" in run) for run in runs] == [bool(parts)] * kernels
+
+
+def test_blocks_that_stay_say_how_many_share_a_multiprocessor() -> None:
+    """Once: who has said it keeps its number."""
+    plain = b".visible .entry gemm()\n.maxntid 128, 1, 1\n{\n"
+    told = ptxas.with_room(plain, 2)
+    assert told == plain.replace(b"1, 1\n", b"1, 1\n.minnctapersm 2\n")
+    assert ptxas.with_room(told) == told

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,6 +63,9 @@ def emit(work: Compilation, folder: Path) -> None:
         emitting.dump_units(work.options.dump_ir, units)
         target = work.target
         codes = unit_codes(units, (target.cpu, target.features), work.options.opt_level, "ptx")
+        assert target.device is not None
+        for symbol, ctas in _staying(device, shared, target.device.units.count).items():
+            codes[symbol] = ptxas.with_room(codes[symbol], ctas)
         _dump_codes(work, codes)
         _check_calls(codes)
         found = ptxas.check(codes, work.target.cpu, work.options.cubin)
@@ -75,13 +79,12 @@ def emit(work: Compilation, folder: Path) -> None:
                 kernel["cubin"] = f"{kernel['entry']}.cubin"
     weights = {name: _weight(work, name) for name in _weight_names(program)}
     manifest = emitting.manifest_of(work, [unit.symbol for unit in units], shared, weights)
-    assert work.target.device is not None
     launched = {entry["entry"]: entry for entry in program["kernels"].values()}
     kernels = tuple(
         _with_resources(kernel, launched.get(kernel.symbol), found.resources.get(kernel.symbol, {}), work)
         for kernel in manifest.kernels
     )
-    manifest.compile["units"] = work.target.device.units.count
+    manifest.compile["units"] = target.device.units.count
     manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
     modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
     modules |= {f"{symbol}.cubin": code for symbol, code in found.cubins.items()}
@@ -198,6 +201,17 @@ def plain(attribute: ir.Attribute) -> Any:
     if isinstance(attribute, ir.StringAttr | ir.BoolAttr | ir.IntegerAttr):
         return attribute.value
     raise InternalError(f"the attribute {attribute} of a kernel is none that a launch can read")
+
+
+def _staying(device: ir.Operation | None, shared: Mapping[str, str], multiprocessors: int) -> dict[str, int]:
+    """CTAs on a multiprocessor of kernels whose blocks stay until all is done: there are no more of them to wait."""
+    operations = device.regions[0].blocks[0].operations if device is not None else ()
+    held = {symbol_of(op): op.operation for op in operations if decisions.BLOCKS.on(op.operation)}
+    ctas: dict[str, int] = {}
+    for name, op in held.items():
+        symbol = shared[name]
+        ctas[symbol] = max(ctas.get(symbol, 1), ceil(decisions.BLOCKS.read(op) / multiprocessors))
+    return ctas
 
 
 def _weight_names(program: Mapping[str, Any]) -> list[str]:

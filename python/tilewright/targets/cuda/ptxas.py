@@ -9,7 +9,8 @@ ptxas is optional: without it drivers assemble the PTX when a model is loaded, a
 
 How many registers a kernel may take follows from its largest CTA, but ptxas may stop before that for the sake of more
 CTAs, and spill (64 registers and 8 bytes in memory, where 106 hold all: attention to one block of keys). A kernel that
-spills is assembled again with the promise that one CTA per multiprocessor is enough; it ships so where that helps.
+spills is assembled again with the promise that one CTA per multiprocessor is enough; it ships so where that helps. One
+whose blocks stay, as many as the GPU surely holds, says from the start how many that are (`emit.py`).
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _STACK = re.compile(r"(\d+) bytes stack frame")
 _CTA = re.compile(rb"^\.maxntid [^\n]*$", re.MULTILINE)
 #: Registers that an instruction can name.
 _MOST_REGISTERS = 255
-#: The line that lets a kernel that spills have the registers of a whole multiprocessor.
-ROOM = b".minnctapersm 1\n"
+#: How many CTAs a multiprocessor must hold at least: one lets a kernel have all of its registers.
+ROOM = b".minnctapersm"
 
 
 class RefusedError(InternalError):
@@ -189,13 +190,18 @@ def _splits(program: str) -> bool:
     return "--split-compile" in subprocess.run([program, "--help"], capture_output=True, text=True).stdout
 
 
+def with_room(code: bytes, ctas: int = 1) -> bytes:
+    """A kernel with the promise that some CTAs per multiprocessor are enough; as it is where it has made one."""
+    return code if ROOM in code else _CTA.sub(rb"\g<0>\n%b %d" % (ROOM, ctas), code, count=1)
+
+
 def _with_room(program: str, code: bytes, options: tuple[str, ...], keep: bool) -> tuple[bytes, int, str, bytes]:
     """The code that ships, and what `_assembled` says of it."""
     status, text, cubin = _assembled(program, code, options, keep)
     used = resources(text)
     spilled, more = used["spilled_bytes"], used["registers"] < _MOST_REGISTERS
-    if status == 0 and spilled and more and ROOM.split()[0] not in code and _CTA.search(code):
-        other = _CTA.sub(rb"\g<0>\n" + ROOM[:-1], code, count=1)
+    other = with_room(code)
+    if status == 0 and spilled and more and other != code:
         found = _assembled(program, other, options, keep)
         if found[0] == 0 and resources(found[1])["spilled_bytes"] < spilled:
             return other, *found

@@ -145,7 +145,9 @@ def test_others_keep_their_tiles(rows: str, weights: str, sizes: dict[str, int])
 
 
 @pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
-@pytest.mark.parametrize(("times", "batch", "depth", "width"), [(9, 29, 37, 61), (8, 32, 64, 128), (5, 53, 7, 1)])
+@pytest.mark.parametrize(
+    ("times", "batch", "depth", "width"), [(9, 29, 37, 61), (8, 32, 64, 128), (5, 53, 7, 1), (37, 29, 256, 131)]
+)
 def test_products_of_lists_are_those_of_numpy(target: str, times: int, batch: int, depth: int, width: int) -> None:
     rng = np.random.default_rng(times)
     ws = rng.standard_normal((3, depth, width), np.float32)

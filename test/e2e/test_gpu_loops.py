@@ -56,6 +56,23 @@ def loop(ends: bool) -> onnx.ModelProto:
     return g.model()
 
 
+def small_layers(steps: int) -> onnx.ModelProto:
+    """`x` [1, 256] through a loop of four layers; the two in the middle are one task each."""
+    random, g = np.random.default_rng(0), Graph("small", 20)
+    x = g.input("x", F32, [1, 256])
+    shapes = ((256, 10), (10, 40), (40, 10), (10, 256))
+    weights = [g.weight((random.standard_normal(shape) * shape[0] ** -0.5).astype(F32)) for shape in shapes]
+    body = g.inner("body")
+    body.input("i", np.int64, [])
+    go, state = body.input("go", np.bool_, []), body.input("state", F32, [1, 256])
+    for weight in weights:
+        state = body.op("Tanh", body.op("MatMul", state, weight))
+    body.output(body.op("Identity", go), "goes_on", np.bool_, [])
+    body.output(state, "new", F32, [1, 256])
+    g.output(g.op("Loop", g.const(steps, np.int64), "", x, body=body.as_attribute()), "y", F32, [1, 256])
+    return g.model()
+
+
 def branch(computed: bool) -> onnx.ModelProto:
     """`x` [1, 64] through a layer or an Exp, by the sign of its sum, or by an input."""
     g = Graph("branch", 20)
@@ -127,6 +144,18 @@ def test_branches_of_data(computed: bool, arch: str) -> None:
         check(branch(True), arch, [values(1, 64)], [-values(1, 64)])
     else:
         check(branch(False), arch, *([values(1, 64), np.bool_(which)] for which in (True, False)))
+
+
+@pytest.mark.parametrize("arch", ["sm_80", pytest.param("sm_90a", marks=pytest.mark.slow)])
+def test_rows_of_one_task_are_one_block(arch: str) -> None:
+    """Of five launches an iteration, blocks meet behind four: that between the small layers needs no other block."""
+    steps, trace, proto, x = 3, emulate.Trace(), small_layers(3), values(1, 256)
+    (y,) = on_gpu(proto, arch, seed=5, trace=trace)(x)
+    np.testing.assert_allclose(np.asarray(y), np.asarray(tw.compile(proto)(x)[0]), rtol=1e-5, atol=2e-5)
+    (launch,) = trace.launches
+    assert launch.grid[0] > 1
+    arrivals = sum(line.threads for line in launch.lines.values() if "atom.release.gpu" in line.text)
+    assert arrivals / launch.grid[0] == 1 + 4 * steps
 
 
 @pytest.mark.slow

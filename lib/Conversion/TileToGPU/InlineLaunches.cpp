@@ -124,6 +124,8 @@ private:
     }
     if (roles.has(callee))
       roles.begin(b, loc, producer);
+    if (meetings->isFollower(launch))
+      meetBlock(b, loc);
     const BlockGroup &group = teams.of(teamOf(launch));
     LogicalResult result = success();
     guarded(b, loc, group.isIn, [&](OpBuilder &inner) {

@@ -17,6 +17,13 @@ using namespace mlir;
 using namespace tilewright;
 
 LaunchMeetings::LaunchMeetings(gpu::GPUFuncOp function) : shared(function) {
+  haveRoles = function
+                  .walk([](Operation *op) {
+                    return op->hasAttr(tile::decisions::kRoles)
+                               ? WalkResult::interrupt()
+                               : WalkResult::advance();
+                  })
+                  .wasInterrupted();
   visit(function.getBody().front());
 }
 
@@ -111,21 +118,43 @@ void LaunchMeetings::touch(Operation *op, Work &pending) {
     pending.push_back({op, op, team, true});
 }
 
+/// Whether one block runs all of a launch. Not where warps have roles: what
+/// only loads does not meet the others.
+bool LaunchMeetings::hasOneTask(Operation *op) const {
+  auto launch = dyn_cast<tile::LaunchOp>(op);
+  return launch && !haveRoles && llvm::all_of(launch.getGrid(), [](Value n) {
+           return isConstantIntValue(n, 1);
+         });
+}
+
+/// The block that runs what a launch needs runs the launch, too.
+void LaunchMeetings::follow(Operation *op, Operation *home, Work &pending) {
+  followers.insert(op);
+  SmallVector<Operation *> before = beside.lookup(home);
+  beside[op] = std::move(before);
+  pending.push_back({op, op, teamOf(op), false, home});
+}
+
 /// A launch or a copy waits for what it needs.
 void LaunchMeetings::take(Operation *op, Work &pending) {
   Team team = teamOf(op);
-  bool all = false, own = false;
+  bool all = false, own = false, isOne = hasOneTask(op);
+  llvm::SmallPtrSet<Operation *, 2> homes;
   for (const Pending &work : pending)
-    if (!(work.team == team && work.met) && needs(op, work.op))
+    if (!(work.team == team && work.met) && needs(op, work.op)) {
       (work.team == team && team ? own : all) = true;
+      homes.insert(work.team == team ? work.home : nullptr);
+    }
+  if (isOne && homes.size() == 1 && *homes.begin())
+    return follow(op, *homes.begin(), pending);
   if (all)
     meetAll(pending);
   else if (own)
     meet(team, pending);
   for (const Pending &work : pending)
-    if (work.team == team && !work.met)
+    if (work.team == team && !work.met && !isFollower(work.op))
       beside[op].push_back(work.op);
-  pending.push_back({op, op, team, false});
+  pending.push_back({op, op, team, false, isOne ? op : nullptr});
 }
 
 /// A region finds done what its teams have begun, and what it needs of others.

@@ -36,6 +36,9 @@ public:
     return found == beside.end() ? llvm::ArrayRef<mlir::Operation *>()
                                  : found->second;
   }
+  /// Whether the block that runs a launch's only task has run what it needs,
+  /// so that its threads meet in front of it, and no blocks.
+  bool isFollower(mlir::Operation *op) const { return followers.contains(op); }
   /// Whether a launch or a copy, or one in a nest, may write what a number is
   /// read from.
   bool mayWrite(mlir::Operation *op, mlir::memref::LoadOp load) const;
@@ -43,16 +46,20 @@ public:
 private:
   /// A launch, a copy, or a number that a team writes, that not all blocks have
   /// met behind; `place`: what of the visited block it is in. `met`: its team
-  /// has.
+  /// has. `home`: of a launch with one task, the first that its block runs in a
+  /// row of such launches.
   struct Pending {
     mlir::Operation *op, *place;
     Team team;
     bool met;
+    mlir::Operation *home = nullptr;
   };
   using Work = llvm::SmallVector<Pending>;
 
   void visit(mlir::Block &block);
   void take(mlir::Operation *op, Work &pending);
+  bool hasOneTask(mlir::Operation *op) const;
+  void follow(mlir::Operation *op, mlir::Operation *home, Work &pending);
   void touch(mlir::Operation *op, Work &pending);
   void enter(mlir::Operation &op, Work &pending);
   void end(mlir::Block &block, Work &pending);
@@ -72,6 +79,9 @@ private:
                 llvm::SmallVectorImpl<BufferBytes> &found) const;
 
   SharedArguments shared;
+  /// Whether warps have roles: a row of launches is then none of one block.
+  bool haveRoles;
+  llvm::SmallPtrSet<mlir::Operation *, 8> followers;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Attribute>>
       meetings;
   llvm::SmallVector<mlir::Operation *> nests;

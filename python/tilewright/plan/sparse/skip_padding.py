@@ -15,7 +15,7 @@ from tilewright.passes import Pass, register
 @register
 @dataclass(frozen=True)
 class SkipPadding(Pass):
-    """Pack real tokens of batches of sentences (PIT, SOSP 2023): nothing reads padding, or `padded` names its mask.
+    """Pack real tokens of batches of sentences (PIT, SOSP 2023), where padding is not read.
 
     Products with weights, what leads to them token by token, and what follows from them so, run on as many rows as
     there are tokens. Where tokens meet (attention) and at outputs they are put to their places, with zeros at padding.

@@ -59,10 +59,12 @@ class State:
     Attributes:
         base: anywhere, but at padding.
         facts: by the dimensions that say where padding is.
+        apart: whether bounds hold for sentences with padding alone, of which none is without a token.
     """
 
     base: Scalar = UNKNOWN
     facts: dict[Pair, Fact] = field(default_factory=dict)
+    apart: bool = False
 
     @property
     def changed(self) -> bool:
@@ -117,9 +119,12 @@ class Readers:
             raise Unproved("a table that is read by index has it")
         inputs = list(op.operands)[:-1]
         facts = [self._along(op, value, access) for value, access in zip(inputs, maps(op), strict=False)]
-        bases = [self.state(value).base for value in inputs]
-        state = State(_result(op, bases))
+        mixes = any(kinds(op))  # perhaps what sentences of different kinds have
+        state = State(_result(op, [self._base(value, mixes) for value in inputs]))
+        state.apart = not mixes and any(self.state(value).apart for value in inputs)
         for pair in dict.fromkeys(pair for found in facts for pair in found):
+            reads = [pair[0] in _loops(access) for access in maps(op)]
+            bases = [self._base(value, not along) for value, along in zip(inputs, reads, strict=False)]
             sides = [
                 [
                     getattr(found[pair], side) if pair in found else base
@@ -131,6 +136,11 @@ class Readers:
         if op in self.packed:
             self._blank(state, tuple(range(self.tokens.lead(op.results[0]))))
         return state
+
+    def _base(self, value: ir.Value, mixes: bool) -> Scalar:
+        """What is known of a value anywhere; `mixes`: perhaps of another sentence than the one that is looked at."""
+        state = self.state(value)
+        return UNKNOWN if mixes and state.apart else state.base
 
     def _along(self, op: ir.Operation, value: ir.Value, access: ir.AffineMap) -> dict[Pair, Fact]:
         """The facts of an input, by loops."""
@@ -171,6 +181,7 @@ class Readers:
                 self.hidden |= changed
                 self.near |= changed
                 state.base = Scalar(max(state.base.low, floor), state.base.high, state.base.trust)
+                state.apart = True
             elif changed:
                 raise Unproved(self._told(op))
         elif changed:
@@ -198,7 +209,7 @@ class Readers:
 
     def _view(self, op: ir.Operation) -> State:
         source = self.state(op.operands[0])
-        state, groups = State(source.base), groups_of(op.attributes["reassociation"])
+        state, groups = State(source.base, apart=source.apart), groups_of(op.attributes["reassociation"])
         shapes = [list(ir.RankedTensorType(value.type).shape) for value in (op.operands[0], op.results[0])]
         for pair, fact in source.facts.items():
             seen = (
@@ -214,7 +225,7 @@ class Readers:
 
     def _slice(self, op: ir.Operation) -> State:
         source = self.state(op.operands[0])
-        state = State(source.base)
+        state = State(self._base(op.operands[0], mixes=True))
         shape = list(ir.RankedTensorType(op.operands[0].type).shape)
         first, sizes, steps = (
             list(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"])) for name in ("offsets", "sizes", "strides")
@@ -229,6 +240,11 @@ class Readers:
                 pair, [first[place] + n * steps[place] for n in range(sizes[place])] if whole and known else None
             )
         return state
+
+
+def _loops(access: ir.AffineMap) -> list[int]:
+    """The loops that index a dimension each by themselves."""
+    return [e.position for e in access.results if isinstance(e, ir.AffineDimExpr)]
 
 
 def _floor(op: ir.Operation, real: Sequence[Scalar]) -> float:

@@ -79,6 +79,10 @@ SHAPES = """
 VECTOR = """
     %r = linalg.vecmat ins(%x, %a : tensor<3xf32>, tensor<3x5xf32>) outs(%y : tensor<5xf32>) -> tensor<5xf32>
 """
+MOVED = """
+    %i = arith.constant 1 : index
+    %r = tensor.extract_slice %a[%i, 0] [2, 5] [1, 1] : tensor<3x5xf32> to tensor<2x5xf32>
+"""
 A, B, C = ("%a", "3x5xf32"), ("%b", "5x7xf32"), ("%c", "3x7xf32")
 X, Y = ("%x", "3xf32"), ("%y", "5xf32")
 #: Body, tiles read, the tile written, whether cores run at once, its cost.
@@ -87,9 +91,10 @@ CASES = {
     "softmax": (SOFTMAX_PART, [A], "3x5xf32", True, Cost(0, 1 + 5 + 2, 3 + 15 + 30, 32)),
     "elementwise": (ELEMENTWISE, [A], "3x5xf16", True, Cost(0, 4, 60, 32)),
     "rows": (ROWS, [A], "3x5xf32", True, Cost(0, 2, 20, 32)),
-    "mixed": (MIXED, [A], "3x5xf32", False, Cost(0, 3 + 8, 45 + 48, 32)),
+    "mixed": (MIXED, [A], "3x5xf32", True, Cost(0, 3 + 8, 45 + 48, 32)),
     "shapes": (SHAPES, [A], "4x3xf32", True, Cost(0, 2, 6 + 12, 32)),
-    "indexed": (INDEXED, [A], "3x5xf32", False, Cost(0, 3, 45, 32)),
+    "indexed": (INDEXED, [A], "3x5xf32", True, Cost(0, 3, 45, 32)),
+    "moved": (MOVED, [A], "2x5xf32", False, Cost(0, 1, 10, 32)),
     "vector": (VECTOR, [X, A, Y], "5xf32", True, Cost(15, 3, 0, 32)),
     "copy": ("%r = tensor.cast %a : tensor<3x5xf32> to tensor<3x5xf32>", [A], "3x5xf32", True, Cost(0, 1, 15, 32)),
 }

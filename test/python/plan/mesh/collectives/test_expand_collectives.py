@@ -104,6 +104,19 @@ def test_reductions(algorithm: str, everywhere: bool, combine: str, size: int):
     np.testing.assert_array_equal(found, x.sum(1) if combine == "add" else x.max(1))
 
 
+@pytest.mark.parametrize("size", [3, 13])
+@pytest.mark.parametrize("combine", ["min", "umax", "umin", "mul"])
+def test_other_reductions(combine: str, size: int):
+    """Some cores have padding alone; as unsigned numbers, negative ones are the largest."""
+    x, grid = integers(7, size, 3) + 1, (4, 6)
+    kind = tensor(x.shape, "i32", layout(grid, "y ring, x ring, *"))
+    result = tensor((7, 3), "i32", layout(grid, "y ring, *"))
+    found = expanded(f"coremesh.allreduce {combine} %0 dim 1 by chain", [kind], result, x)
+    views = {"min": x, "mul": x, "umax": x.view(np.uint32), "umin": x.view(np.uint32)}
+    reduced = {"min": np.min, "mul": np.prod, "umax": np.max, "umin": np.min}[combine](views[combine], axis=1)
+    np.testing.assert_array_equal(found, reduced.astype(np.int64).astype(np.int32))
+
+
 @pytest.mark.parametrize("at", ["", ", at y = 2"])
 def test_reduction_to_a_number_and_of_one_row(at: str):
     """Of a tensor that lies on one row of cores; and to a tensor without dimensions."""

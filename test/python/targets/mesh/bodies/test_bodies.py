@@ -121,14 +121,13 @@ def test_a_table_that_no_core_could_hold_is_split() -> None:
 
 def test_rows_are_a_decision() -> None:
     """It can be taken, and is refused where it does not fit."""
-    g, inputs = build(CASES["embedding"])
+    g, inputs = build(CASES["gather rows"])
     planned = tw.compile(g.model(), TARGET, stop_after="plan")
-    old = 'coremesh.loops = ["y", "x"]'
-    assert old in planned
-    edited = planned.replace(old, 'coremesh.algorithm = "rows", coremesh.loops = ["", "x"]', 1)
+    old, new = 'coremesh.loops = ["y", "x"]', 'coremesh.algorithm = "rows", coremesh.loops = ["", "x"]'
+    head, table, *rest = planned.split(old)
+    edited = f"{head}{old}{table}{new}{old.join(rest)}"
     compiled = tw.compile(edited, TARGET, pipeline=PIPELINE.after("plan"))
     (found,), (wanted,) = compiled(*inputs), tw.compile(g.model(), "reference")(*inputs)
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
-    head, _, tail = planned.rpartition("coremesh.loops")
     with pytest.raises(UserError, match=r"'rows' on an op that picks no elements along one dimension; take it away"):
-        tw.compile(f'{head}coremesh.algorithm = "rows", coremesh.loops{tail}', TARGET, pipeline=PIPELINE.after("plan"))
+        tw.compile(planned.replace(old, new, 1), TARGET, pipeline=PIPELINE.after("plan"))

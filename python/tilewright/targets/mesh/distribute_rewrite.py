@@ -14,10 +14,10 @@ from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, WAYS, machine_of
-from tilewright.targets.mesh.bodies.rows import ROWS, gather, picked_rows
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
 from tilewright.targets.mesh.control.windows import forget_unread, window
+from tilewright.targets.mesh.elements.rows import ROWS, gather, picked_rows
 from tilewright.targets.mesh.elementwise import elementwise
 from tilewright.targets.mesh.images.on_grid import as_product, in_place
 from tilewright.targets.mesh.images.plan import roles_of

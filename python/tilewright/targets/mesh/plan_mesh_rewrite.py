@@ -29,8 +29,6 @@ from tilewright.targets.mesh.attributes import (
     number,
     texts,
 )
-from tilewright.targets.mesh.bodies.rows import ROWS, gather, rows_loops
-from tilewright.targets.mesh.bodies.spread import is_by_rows, left_outside, spread
 from tilewright.targets.mesh.computations import (
     Computation,
     Product,
@@ -51,6 +49,8 @@ from tilewright.targets.mesh.control.loops import (
 )
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
+from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
+from tilewright.targets.mesh.elements.spread import is_by_rows, left_outside, spread
 from tilewright.targets.mesh.images.planner import Images, mark_borders
 from tilewright.targets.mesh.moving.reshapes import reshaped_axes
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, sliced_axes

@@ -1,4 +1,4 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Bodies of generics: what they read from around, their copies for cores, along which axes their loops lie."""
+"""Bodies of generics: what they read from around, and their copies for cores."""

@@ -12,9 +12,9 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import maps, uses
 from tilewright.mlir import ir
 from tilewright.targets.mesh.bodies.captures import Captures, captures
-from tilewright.targets.mesh.bodies.rows import gather, rows_loops
 from tilewright.targets.mesh.computations import INTEGERS, dims, loop_sizes
 from tilewright.targets.mesh.control.loops import READERS
+from tilewright.targets.mesh.elements.rows import gather, rows_loops
 
 Axes = tuple[str, ...]
 

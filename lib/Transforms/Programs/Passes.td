@@ -216,14 +216,14 @@ def ShareKernels : Pass<"tile-share-kernels", "::mlir::ModuleOp"> {
     ```mlir
     tile.kernel @a(%x: memref<4x8xf32>, %y: memref<4x8xf32>) grid(%i) {
       %c0 = arith.constant 0 : index
-      %t = tile.load %x[%i, %c0] : memref<4x8xf32>, !tile.tile<1x8xf32>
-      tile.store %t, %y[%i, %c0] : !tile.tile<1x8xf32>, memref<4x8xf32>
+      %v = tile.load %x[%i, %c0] : memref<4x8xf32>, !tile.tile<1x8xf32>
+      tile.store %v, %y[%i, %c0] : !tile.tile<1x8xf32>, memref<4x8xf32>
       tile.return
     }
     tile.kernel @b(%x: memref<2x8xf32>, %y: memref<2x8xf32>) grid(%i) {
       %c0 = arith.constant 0 : index
-      %t = tile.load %x[%i, %c0] : memref<2x8xf32>, !tile.tile<1x8xf32>
-      tile.store %t, %y[%i, %c0] : !tile.tile<1x8xf32>, memref<2x8xf32>
+      %v = tile.load %x[%i, %c0] : memref<2x8xf32>, !tile.tile<1x8xf32>
+      tile.store %v, %y[%i, %c0] : !tile.tile<1x8xf32>, memref<2x8xf32>
       tile.return
     }
     tile.kernel @loop(%p: memref<4x8xf32>, %q: memref<4x8xf32>, %s: memref<2x8xf32>, %t: memref<2x8xf32>)
@@ -239,7 +239,7 @@ def ShareKernels : Pass<"tile-share-kernels", "::mlir::ModuleOp"> {
     ```mlir
     tile.kernel @a(%x: memref<?x8xf32>, %y: memref<?x8xf32>) grid(%i) {
       ...
-      %t = tile.load %x[%i, %c0] : memref<?x8xf32>, !tile.tile<1x8xf32>
+      %v = tile.load %x[%i, %c0] : memref<?x8xf32>, !tile.tile<1x8xf32>
     ...
     tile.launch @a grid(%c4) ins(%p : memref<4x8xf32>) outs(%q : memref<4x8xf32>)
     tile.launch @a grid(%c2) ins(%s : memref<2x8xf32>) outs(%t : memref<2x8xf32>)

@@ -13,7 +13,7 @@ from tilewright.ir import decisions
 from tilewright.ir.units import kernel_of, symbol_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register, remark
-from tilewright.plan.graph.device_loops import rate_of_gpu
+from tilewright.plan.graph.host_costs import rate_of_gpu
 from tilewright.plan.graph.host_walk import Rates, Run, Step, steps_of, walk
 
 _MOST_LAUNCHES = 64

@@ -37,7 +37,7 @@ def assembler(tmp_path: Path):
     def make(bad: int) -> Path:
         script = tmp_path / "ptxas"
         script.write_text(
-            f"#!/bin/sh\nif grep -q minnctapersm \"$3\"; then echo '{SPILLS}'; exit 0; fi\n"
+            f"#!/bin/sh\n[ $1 = --help ] && exit\nif grep -q minnctapersm \"$3\"; then echo '{SPILLS}'; exit 0; fi\n"
             f"echo run >> {tmp_path}/runs\n"
             f'if [ $(wc -l < {tmp_path}/runs) -le {bad} ]; then echo "{SPILLS}"; else echo "{CLEAN}"; fi\n'
         )

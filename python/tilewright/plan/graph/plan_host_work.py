@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.core.arithmetic import COMPARISONS, CONVERSIONS, FUNCTIONS
 from tilewright.ir import decisions
 from tilewright.ir.units import kernel_of, symbol_of
 from tilewright.mlir import ir
@@ -93,6 +92,8 @@ def _is_known(op: ir.Operation) -> bool:
 
 
 def _has(name: str) -> bool:
+    from tilewright.core.arithmetic import COMPARISONS, CONVERSIONS, FUNCTIONS  # needs NumPy
+
     return name == "arith.constant" or any(name in table for table in (FUNCTIONS, CONVERSIONS, COMPARISONS))
 
 

@@ -9,8 +9,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tilewright.core.arithmetic import FUNCTIONS
-
 Combine = Literal["add", "max", "min", "umax", "umin", "mul"]
 NAMES: tuple[Combine, ...] = get_args(Combine)
 
@@ -37,6 +35,8 @@ def op_of(how: Combine, floating: bool) -> str:
 
 def combined(how: Combine, old: Any, new: Any) -> Any:
     """Two arrays of one type, element by element."""
+    from tilewright.core.arithmetic import FUNCTIONS  # NumPy's functions: passes name combinations without NumPy
+
     if how == "add" and is_float(old.dtype):
         return np.add(old, new)
     return FUNCTIONS[op_of(how, is_float(old.dtype))](old, new)

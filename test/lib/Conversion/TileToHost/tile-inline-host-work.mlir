@@ -1,4 +1,5 @@
-// RUN: tile-opt %s --tile-inline-host-work --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck-22 %s
+// RUN: tile-opt %s --tile-inline-host-work --canonicalize --cse --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck-22 %s
 
 // Loops with known bounds, tiles of several elements, steps, pads, comparisons and conversions. The kernel goes.
 // CHECK-NOT: tile.kernel
@@ -97,7 +98,7 @@ tile.kernel @k(%x: memref<4xi64>, %n: index) {
   tile.return
 }
 func.func @main(%x: memref<4xi64>, %n: index) {
-  // expected-error@+1 {{has no form in single numbers: a run tells how much it reads or writes; take the attribute off}}
+  // expected-error@+1 {{has no form in single numbers: a run tells how much it reads or writes;}}
   tile.launch @k ins(%x, %n : memref<4xi64>, index) {tile.level = "host"}
   return
 }

@@ -90,7 +90,7 @@ def _step(op: ir.Operation) -> Step | None:
         return Step("copy", _buffers([op.operands[0]]), _buffers([op.operands[1]]))
     if not op.regions:
         return None
-    inside = [steps_of(region.blocks[0]) for region in op.regions if len(region.blocks)]
+    inside = [steps_of(region.blocks[0]) if len(region.blocks) else [] for region in op.regions]
     if not any(inside):
         return None
     trips = trip_count(op) if op.name == "scf.for" else None

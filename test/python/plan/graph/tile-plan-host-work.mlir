@@ -105,3 +105,21 @@ func.func @unknown(%n: memref<i64>, %go: memref<i1>) {
   }
   return
 }
+
+// -----
+
+// A branch without another side is taken in half of the runs: its wait is half a wait, less than what the host takes.
+tile.kernel @makes(%n: memref<i64>) {
+  tile.return
+}
+// CHECK-LABEL: func.func @sometimes
+// CHECK-NOT: tile.level
+// CHECK: return
+func.func @sometimes(%n: memref<i64>, %c: i1, %out: memref<i64>) {
+  tile.launch @makes outs(%n : memref<i64>) {tile.host_operations = 14 : i64}
+  scf.if %c {
+    %v = memref.load %n[] : memref<i64>
+    memref.store %v, %out[] : memref<i64>
+  }
+  return
+}

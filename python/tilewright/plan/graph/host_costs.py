@@ -30,7 +30,7 @@ class Limits:
         longest: seconds of a launch up to which nobody asks how many blocks it would rather have.
         launch: seconds of one.
         barrier: seconds in which all blocks meet, which is what stands for a launch in a kernel.
-        wait: seconds in which the host gets a number of the device, which has nothing to do meanwhile.
+        wait: seconds in which the host waits for a number of the device, which has nothing to do meanwhile.
     """
 
     longest: float
@@ -41,7 +41,7 @@ class Limits:
     @staticmethod
     def of(op: ir.Operation) -> Limits:
         """Those of the GPU that an operation is for."""
-        names = ("loop.longest", "launch", "grid.barrier", "host.wait")
+        names = ("loop.longest", "launch", "grid.barrier", "host.read")
         return Limits(*(rate_of_gpu(op, name) for name in names))
 
     def host_seconds(self, op: ir.Operation) -> float:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,11 +57,11 @@ def loop(ends: bool) -> onnx.ModelProto:
     return g.model()
 
 
-def small_layers(steps: int) -> onnx.ModelProto:
-    """`x` [1, 256] through a loop of four layers; the two in the middle are one task each."""
+def small_layers(steps: int, wide: int = 40) -> onnx.ModelProto:
+    """`x` [1, 256] through a loop of four layers; two, with `wide` numbers in between, are a task each."""
     random, g = np.random.default_rng(0), Graph("small", 20)
     x = g.input("x", F32, [1, 256])
-    shapes = ((256, 10), (10, 40), (40, 10), (10, 256))
+    shapes = ((256, 10), (10, wide), (wide, 10), (10, 256))
     weights = [g.weight((random.standard_normal(shape) * shape[0] ** -0.5).astype(F32)) for shape in shapes]
     body = g.inner("body")
     body.input("i", np.int64, [])
@@ -156,6 +157,22 @@ def test_rows_of_one_task_are_one_block(arch: str) -> None:
     assert launch.grid[0] > 1
     arrivals = sum(line.threads for line in launch.lines.values() if "atom.release.gpu" in line.text)
     assert arrivals / launch.grid[0] == 1 + 4 * steps
+
+
+def test_a_row_without_its_barrier_is_caught() -> None:
+    """Threads of one block read what others of it, which this order lets run later, have not written yet."""
+    proto = small_layers(2, wide=64)
+    ((_, text),) = on_gpu(proto, "sm_80").ptx().items()
+    barrier = "\tbar.sync \t0;\n"
+    parts = text.split(barrier)
+    # The first one behind a launch that has no meeting of blocks on either side.
+    pairs = enumerate(itertools.pairwise(parts), 1)
+    row = next(n for n, (a, b) in pairs if "st.global" in a and "atom.release" not in a + b)
+    broken = barrier.join(parts[:row]) + barrier.join(parts[row:])
+    model = on_gpu(proto, "sm_80", seed=5, replace={text: broken})
+    with pytest.raises(EmulationError) as caught:
+        model(values(1, 256))
+    assert caught.value.rule == "uninitialised"
 
 
 @pytest.mark.slow

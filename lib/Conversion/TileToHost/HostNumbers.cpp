@@ -61,16 +61,24 @@ LogicalResult HostNumbers::make() {
   });
 }
 
+/// Whether NumPy alone has numbers of a type: a host may lack packages that
+/// have the others.
+static bool isOfNumPy(Type type) {
+  if (auto shaped = dyn_cast<MemRefType>(type))
+    type = shaped.getElementType();
+  else if (auto tile = dyn_cast<tile::TileType>(type))
+    type = tile.getElementType();
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return isa<IndexType, Float16Type, Float32Type, Float64Type>(type);
+}
+
 LogicalResult HostNumbers::checkBuffers() {
   for (Type type : launch.getKernelOperands().getTypes()) {
     auto memref = dyn_cast<MemRefType>(type);
     if (!memref)
       continue;
-    Type element = memref.getElementType();
-    bool isKnown =
-        element.isIntOrIndex() ||
-        isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(element);
-    if (!isKnown || !memref.hasStaticShape() ||
+    if (!isOfNumPy(memref) || !memref.hasStaticShape() ||
         memref.getNumElements() > kMostElements)
       return fail("a buffer has many elements, or of an unusual type");
   }
@@ -88,6 +96,8 @@ LogicalResult HostNumbers::run(Block &block) {
 }
 
 LogicalResult HostNumbers::visit(Operation *op) {
+  if (!llvm::all_of(op->getResultTypes(), isOfNumPy))
+    return fail("it has numbers of an unusual type");
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return add(loop);
   if (op->getNumRegions() > 0)

@@ -82,7 +82,8 @@ bool tilewright::spreads(Operation *op, scf::ForOp loop) {
   int64_t read = 0;
   for (Value input : linalgOp.getDpsInputs())
     if (auto own = dyn_cast<RankedTensorType>(input.getType()))
-      read += own.getNumElements();
+      read +=
+          own.hasStaticShape() ? own.getNumElements() : type.getNumElements();
   int64_t trips = *getConstantIntValue(loop.getUpperBound());
   return type.getNumElements() > 2 * read &&
          bytesOf(type) > kMostSpread / trips;

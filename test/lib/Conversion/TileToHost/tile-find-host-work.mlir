@@ -25,6 +25,17 @@ tile.kernel @row(%x: memref<?xi64>) {
 tile.kernel @large(%x: memref<65xi64>) {
   tile.return
 }
+tile.kernel @bf16(%x: memref<2xbf16>) {
+  tile.return
+}
+tile.kernel @rounds(%x: memref<2xf32>) {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%c0] : memref<2xf32>, !tile.tile<2xf32>
+  %r = tile.convert %t : !tile.tile<2xf32> -> !tile.tile<2xbf16>
+  %w = tile.convert %r : !tile.tile<2xbf16> -> !tile.tile<2xf32>
+  tile.store %w, %x[%c0] : !tile.tile<2xf32>, memref<2xf32>
+  tile.return
+}
 tile.kernel @tasks() grid(%i) {
   tile.return
 }
@@ -34,12 +45,14 @@ tile.kernel @tasks() grid(%i) {
 // CHECK-NOT: host_operations
 // CHECK: return
 func.func @main(%x: memref<2x3xi64>, %y: memref<2xi64>, %m: memref<4x4xf32>, %v: memref<?xi64>, %l: memref<65xi64>,
-                %n: index) {
+                %b: memref<2xbf16>, %f: memref<2xf32>, %n: index) {
   %c2 = arith.constant 2 : index
   tile.launch @sums grid(%c2) ins(%x : memref<2x3xi64>) outs(%y : memref<2xi64>)
   tile.launch @product ins(%m : memref<4x4xf32>) outs(%m : memref<4x4xf32>)
   tile.launch @row outs(%v : memref<?xi64>)
   tile.launch @large outs(%l : memref<65xi64>)
+  tile.launch @bf16 outs(%b : memref<2xbf16>)
+  tile.launch @rounds outs(%f : memref<2xf32>)
   tile.launch @tasks grid(%n)
   return
 }

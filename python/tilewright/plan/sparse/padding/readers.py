@@ -205,7 +205,9 @@ class Readers:
         """Let a packed operation's result at padding be zero, which is what the model has there or is not."""
         fact = state.facts.get(tokens)
         if fact is None or not fact.dead.zero:
-            state.facts[tokens] = Fact(Scalar(-USUAL, USUAL, Trust.BLANK), state.base if fact is None else fact.real)
+            held = UNKNOWN if fact is None else fact.dead  # in the model, such as the number of a mask
+            most = max(abs(end) for end in (USUAL, held.low, held.high) if held.known or math.isfinite(end))
+            state.facts[tokens] = Fact(Scalar(-most, most, Trust.BLANK), state.base if fact is None else fact.real)
 
     def _view(self, op: ir.Operation) -> State:
         source = self.state(op.operands[0])

@@ -18,6 +18,7 @@ from itertools import product
 
 from tilewright.core.arithmetic import PREDICATES
 from tilewright.ir.generics import constant_of
+from tilewright.ir.structure import captured
 from tilewright.mlir import ir
 
 #: What sums of products are below in size, as everywhere that masks are left out (`plan/attention/masks.py`).
@@ -88,7 +89,7 @@ def evaluate(body: ir.Block, arguments: Sequence[Scalar]) -> Scalar:
     *operations, end = body.operations
     for op in operations:
         operation = op.operation
-        operands = [_of(found, value) for value in operation.operands]
+        operands = [_of(found, value) for value in (*operation.operands, *captured(operation))]
         for result in operation.results:
             found[result] = _apply(operation, operands)
     return _of(found, end.operation.operands[0])
@@ -127,9 +128,15 @@ def _fitting(made: Scalar, worst: Trust, kind: ir.Type) -> Scalar:
         most = largest(kind)
         low, high = (math.copysign(math.inf, end) if abs(end) >= most else end for end in (made.low, made.high))
         return Scalar(low, high).with_trust(trust)
-    least, most = (0, 1) if _is_bit(kind) else (-(2**31), 2**31 - 1)
+    least, most = (0, 1) if _is_bit(kind) else _between(kind)
     fits = made.low >= least and made.high <= most
     return made.with_trust(trust) if fits else Scalar(trust=Trust.LOST if trust else Trust.SAME)
+
+
+def _between(kind: ir.Type) -> tuple[int, int]:
+    """Integers that a type holds, with or without a sign; indices, at least, as in 32 bits."""
+    half = 1 << (min(kind.width if isinstance(kind, ir.IntegerType) else 32, 32) - 1)
+    return -half, half - 1
 
 
 def largest(kind: ir.FloatType) -> float:
@@ -217,6 +224,11 @@ def _unchanged(_: ir.Operation, operands: Sequence[Scalar]) -> Scalar:
     return operands[0]
 
 
+def _unsigned(_: ir.Operation, operands: Sequence[Scalar]) -> Scalar:
+    """An integer without a sign, of more bits or as a float: negative ones become large."""
+    return operands[0] if operands[0].low >= 0 else Scalar(0, trust=Trust.LOST if operands[0].trust else Trust.SAME)
+
+
 def _signed(op: ir.Operation, operands: Sequence[Scalar]) -> Scalar:
     """A signed integer, of more bits or as a float: a bit alone is 0 or -1."""
     return _negated(op, operands) if _is_bit(op.operands[0].type) else operands[0]
@@ -301,7 +313,8 @@ _RULES: dict[str, Rule] = {
     "arith.negf": _negated,
     **dict.fromkeys(("arith.maximumf", "arith.maxnumf", "arith.maxsi"), _largest),
     **dict.fromkeys(("arith.minimumf", "arith.minnumf", "arith.minsi"), _smallest),
-    **dict.fromkeys(("arith.extf", "arith.truncf", "arith.extui", "arith.uitofp"), _unchanged),
+    **dict.fromkeys(("arith.extf", "arith.truncf"), _unchanged),
+    **dict.fromkeys(("arith.extui", "arith.uitofp"), _unsigned),
     **dict.fromkeys(("arith.extsi", "arith.sitofp"), _signed),
     "arith.trunci": _narrowed,
     "math.exp": _exponential,

@@ -118,12 +118,14 @@ def main(arguments: Sequence[str]) -> int:
         ours, dense = tw.compile(small, options.target), tw.compile(large, options.target)
         inputs = models.random_inputs(small)
         error = None if case.quantized else difference(ours, dense, inputs)
-        wrong |= error is not None and error > _SPIN
+        bad = error is not None and error > _SPIN
+        wrong |= bad
         for threads in map(int, options.threads.split(",")):
             ours.threads = dense.threads = threads
             ratios = [seconds(dense, inputs, 3) / seconds(ours, inputs, 3) for _ in range(options.rounds)]
             print(f"{name:22} {threads} threads  {_line(case, ratios, error)}", flush=True)
             held = {"case": name, "part": part, "threads": threads, "target": case.gain, "error": error}
+            held["status"] = "wrong" if bad else "ok"
             rows.append({**held, "ratio": statistics.median(ratios), "ratios": [round(one, 3) for one in ratios]})
     if options.json:
         date = datetime.now(timezone.utc).isoformat(timespec="seconds")

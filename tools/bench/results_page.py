@@ -226,15 +226,17 @@ def _disturbed(record: dict[str, Any]) -> str:
 
 
 def _pruned_models(folder: Path) -> str:
-    """Whole pruned models beside their dense form, of the newest day (`tools/bench/run pruned`)."""
-    found = [json.loads(path.read_text()) for path in sorted(folder.glob("cpu-pruned-*.json"))]
+    """Whole pruned models beside their dense form, of the newest day on a machine (`tools/bench/run pruned`)."""
+    found = [json.loads(path.read_text()) for path in folder.glob("cpu-pruned-*.json")]
     if not found:
         return ""
-    day = max(record["date"][:10] for record in found)
-    newest = [record for record in found if record["date"][:10] == day]
-    told = newest[-1]["machine"]
+    found.sort(key=lambda record: record["date"])
+    key = _pruned_key(found[-1])
+    newest = [record for record in found if _pruned_key(record) == key]
+    day, target, _ = key
+    told = found[-1]["machine"]
     head = [
-        f"## Pruned models, {day}",
+        f"## Pruned models{'' if target == 'cpu' else f' for {target}'}, {day}",
         "",
         f"{told['cpu']} ({', '.join(told['flags'])}): time of the dense form over that of the pruned one, both ours, "
         "in turns; `part` of the weights, or of heads and channels, is zero.",
@@ -245,7 +247,14 @@ def _pruned_models(folder: Path) -> str:
     return "\n".join([*head, *(_pruned_line(row) for record in newest for row in record["rows"])])
 
 
+def _pruned_key(record: dict[str, Any]) -> tuple[str, str, str]:
+    """What rows of a table have in common: day, target, CPU."""
+    return record["date"][:10], record["target"], record["machine"]["cpu"]
+
+
 def _pruned_line(row: dict[str, Any]) -> str:
+    if row["status"] == "wrong":
+        return f"| {row['case']} | {row['part']} | {row['threads']} | wrong | | | {row['error']:.0e} |"
     ratios, error = row["ratios"], "" if row["error"] is None else f"{row['error']:.0e}"
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
     shown = [row["case"], row["part"], row["threads"], f"{row['ratio']:.2f}", spread, row["target"] or "", error]

@@ -74,6 +74,20 @@ def test_counts_of_launches_are_a_table_of_the_newest_file(tmp_path: Path) -> No
     assert "| loop_b1 | sm_90a | 70 | 70 |" not in text
 
 
+def test_pruned_models_are_a_table_of_the_newest_machine(tmp_path: Path) -> None:
+    row = {"case": "bert", "part": 0.5, "threads": 1, "target": 1.3, "error": 3e-7, "status": "ok"}
+    row |= {"ratio": 1.25, "ratios": [1.2, 1.25, 1.5]}
+    given = {"target": "cpu", "date": "2026-01-02T09:30:00+00:00", "machine": {"cpu": "Some CPU", "flags": ["avx2"]}}
+    records.write(tmp_path / "cpu-pruned-2.json", {**given, "rows": [row, {**row, "case": "other", "status": "wrong"}]})
+    other = {"date": "2026-01-02T08:30:00+00:00", "machine": {"cpu": "Other CPU", "flags": []}}
+    records.write(tmp_path / "cpu-pruned-3.json", {**given, **other, "rows": [{**row, "threads": 7}]})
+    text = page(tmp_path)
+    assert "## Pruned models, 2026-01-02" in text and "Some CPU (avx2)" in text
+    assert "| bert | 0.5 | 1 | 1.25 | 1.20 to 1.50 | 1.3 | 3e-07 |" in text
+    assert "| other | 0.5 | 1 | wrong | | | 3e-07 |" in text
+    assert "| bert | 0.5 | 7 |" not in text, "rows of another CPU"
+
+
 def test_the_committed_page_is_the_one_of_the_committed_files() -> None:
     assert PAGE.read_text() == make_docs.folded(make_docs.measurements())
 

@@ -64,6 +64,7 @@ bool addCodeGeneration(llvm::TargetMachine &machine,
                        llvm::CodeGenFileType type) {
   auto *info = new llvm::MachineModuleInfoWrapperPass(&machine);
   llvm::TargetPassConfig *config = machine.createPassConfig(passes);
+  config->setDisableVerify(true);
   if (keepsOrder(machine))
     config->disablePass(&llvm::MachineSchedulerID);
   passes.add(config);

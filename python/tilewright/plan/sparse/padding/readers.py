@@ -196,7 +196,7 @@ class Readers:
     def _told(self, op: ir.Operation) -> str:
         """Why a loop over places sees padding."""
         last = maker(body(op).operations[len(body(op).operations) - 1].operands[0])
-        if self._shift is not None and last is not None and last.name in _MAXIMA:
+        if self._shift is not None and not self.hidden and last is not None and last.name in _MAXIMA:
             self.near = True
             return f"what its mask adds to scores, {self._shift:.3g}, hides none for sure"
         return "a loop over places reads it, and no mask hides it"

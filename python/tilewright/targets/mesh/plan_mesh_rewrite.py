@@ -163,7 +163,7 @@ class _Planner:
     def _plan(self, op: ir.Operation, why: str) -> None:
         found = why or computation(op)
         if not isinstance(found, str | Product):
-            found = left_outside(op, self.side, self._room(op)) or found
+            found = left_outside(op, self.side, self._room) or found
         if self.fixed.of(op):
             op.attributes[OUTSIDE] = ir.StringAttr.get("it follows from weights alone")
             return

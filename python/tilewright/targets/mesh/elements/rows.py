@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Gathers of a table that is too large for each core to hold all of what may be picked, as embeddings of a vocabulary.
 
-One axis splits the picked dimension: each core picks what it has, zeros stand for the rest, and lines of cores add up.
+One axis splits the picked dimension: each core picks what it has, and lines of cores take the largest of that and of
+the least number there is, which stands for the rest. A sum with zeros would make 0 of -0.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.dialects.coremesh import block_type
 from tilewright.ir.generics import body, constant_of, create, create_generic, create_number, kinds, maker, maps
 from tilewright.mlir import ir
+from tilewright.sim.coremesh.combinations import Combine, identity
 from tilewright.targets.mesh.bodies.captures import PICK, Table, captures
 from tilewright.targets.mesh.bodies.copies import Copy, counted, inside
 from tilewright.targets.mesh.computations import loop_sizes
@@ -27,6 +29,8 @@ from tilewright.targets.mesh.slices import expanded
 #: As an algorithm.
 ROWS = "rows"
 _ALONG, _ACROSS = "y", "x"
+#: How what cores picked becomes one.
+_JOINED: Combine = "max"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +108,13 @@ def picked_rows(op: ir.Operation, found: Gather, loops: Sequence[str], placement
         rank = block.rank
         return expanded(made, list(block.shape), [[0, 1], *([dim] for dim in range(2, rank))] if rank > 1 else [])
 
-    return allreduced(local(inputs, result, compute), 0, "add", placement)
+    return allreduced(local(inputs, result, compute), 0, _JOINED, placement)
 
 
 def _own(found: Gather, copy: Copy, start: ir.Value, table: ir.Value) -> ir.Value:
-    """An element that the core has, else 0."""
+    """An element that the core has, else what changes no other."""
     kind = ir.RankedTensorType(table.type)
+    none = create_number(identity(_JOINED, of_mlir(str(kind.element_type))), kind.element_type)
     index = copy.value(found.pick.operands[1 + found.dim])
     here = create("arith.subi", [index, create("arith.index_cast", [start], index.type)], index.type)
     near = inside(here, kind.shape[found.dim])
@@ -120,4 +125,4 @@ def _own(found: Gather, copy: Copy, start: ir.Value, table: ir.Value) -> ir.Valu
     picked = create(PICK, [table, *places], kind.element_type)
     equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
     is_own = create("arith.cmpi", [near, here], ir.IntegerType.get_signless(1), {"predicate": equal})
-    return create("arith.select", [is_own, picked, create_number(0, kind.element_type)], kind.element_type)
+    return create("arith.select", [is_own, picked, none], kind.element_type)

@@ -52,12 +52,12 @@ def spread(op: ir.Operation, axes: Mapping[ir.Value, Axes], wanted: Callable[[ir
     return loops
 
 
-def left_outside(op: ir.Operation, side: int, room: int) -> str:
+def left_outside(op: ir.Operation, side: int, room_of: Callable[[ir.Operation], int]) -> str:
     """Why a computation that cores could do is left to the host; empty where they do it.
 
     Args:
         side: cores along each side of the grid.
-        room: bytes of a core that are free.
+        room_of: bytes of a core that are free for an op; asked where it picks elements, as all values are counted.
     """
     if _is_integer(op.results[0]) and not _is_read_on_grid(op.results[0]):
         return "the host alone reads these numbers"
@@ -65,7 +65,7 @@ def left_outside(op: ir.Operation, side: int, room: int) -> str:
     around = captures(op, sizes)
     if isinstance(around, str) or not around.tables:
         return ""
-    parts = table_bytes(around, side)
+    parts, room = table_bytes(around, side), room_of(op)
     if parts > room and not is_by_rows(op, side, room):
         return f"a core would hold {parts:,} bytes of what elements are picked from; it has {room:,} free"
     return ""

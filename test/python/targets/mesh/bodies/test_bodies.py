@@ -14,6 +14,7 @@ import tilewright as tw
 from tilewright.core.errors import UserError
 from tilewright.demo.graph import GraphBuilder
 from tilewright.targets.mesh.pipeline import PIPELINE
+from tilewright.targets.mesh.plan_mesh_rewrite import _Planner
 
 TARGET = "mesh:toy8x8"
 Input = Callable[[np.ndarray], str]
@@ -117,6 +118,25 @@ def test_a_table_that_no_core_could_hold_is_split() -> None:
     """Each core picks what it has; a smaller one lies whole along what is picked, and nothing is sent."""
     texts = [tw.compile(build(CASES[name])[0].model(), TARGET, stop_after="tile") for name in CASES if "embed" in name]
     assert ["coremesh.allreduce" in text for text in texts] == [False, True]
+
+
+def test_values_are_counted_where_elements_are_picked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a core holds beside an op is asked of all values: once per op would be quadratic."""
+    monkeypatch.setattr(_Planner, "_beside", lambda *_: pytest.fail("asked"))
+    assert "coremesh.loops" in tw.compile(build(chosen)[0].model(), TARGET, stop_after="plan")
+
+
+def test_what_a_split_table_gives_is_what_it_holds() -> None:
+    """To the sign of a zero: cores that do not have a row change nothing of it."""
+    table = np.tile(np.array([-0.0, 0.0, np.inf, -np.inf, np.nan, -1.5], np.float32), 2000)[:, None]
+    g, rows = GraphBuilder("numbers"), np.array([0, 6001, 11996, 3, 4, 11999])
+    picked = g.op("Gather", g.weight(table), g.input("rows", np.int64, [6]))
+    g.output(picked, "y", np.float32, [6, 1])
+    compiled = tw.compile(g.model(), TARGET)
+    assert "all of the model's arithmetic is done on the grid" in compiled.explain()
+    (found,) = compiled(rows)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(table[rows]))
+    np.testing.assert_array_equal(found, table[rows])
 
 
 def test_rows_are_a_decision() -> None:

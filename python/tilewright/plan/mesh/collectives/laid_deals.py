@@ -8,7 +8,9 @@ Parts go round the axis, one place a round, until each core has seen what it is 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -28,31 +30,41 @@ TOGETHER = 64
 def steps(source: Laid, result: Laid) -> list[tuple[Split | None, ...]]:
     """The layouts on the way from one to another where dimensions are dealt, without the first one.
 
-    From one step to the next either one dimension is dealt anew along its axis, or only others move.
+    From one step to the next either one dimension is dealt anew along its axis, whatever others are, or no dimension
+    is dealt: where several differ, those that are go whole to all cores first, and are dealt last.
     """
-    found = [source.splits]
-
-    def step(splits: tuple[Split | None, ...]) -> None:
-        if splits != found[-1]:
-            found.append(splits)
-
-    for dim, (old, new) in enumerate(zip(source.splits, result.splits, strict=True)):
-        if old is not None and deal(old) and old != new:
-            direct = new is not None and new.axis == old.axis
-            step(_with(found[-1], dim, new if direct else None))
-    dealt = [dim for dim, new in enumerate(result.splits) if new is not None and deal(new) and found[-1][dim] != new]
-    step(tuple(None if dim in dealt else new for dim, new in enumerate(result.splits)))
+    found, goal = [source.splits], result.splits
+    differ = _differing(source.splits, goal)
+    if len(differ) == 1 and _is_along_one_axis(source.splits[differ[0]], goal[differ[0]]):
+        return [goal]
+    dealt = [dim for dim in range(len(goal)) if differ and (_is_dealt(source.splits[dim]) or _is_dealt(goal[dim]))]
     for dim in dealt:
-        step(_with(found[-1], dim, result.splits[dim]))
-    return found[1:]
+        found.append(_with(found[-1], dim, None))
+    found.append(tuple(None if dim in dealt else split for dim, split in enumerate(goal)))
+    for dim in dealt:
+        found.append(_with(found[-1], dim, goal[dim]))
+    return [after for before, after in pairwise(found) if before != after]
 
 
 def dealt_anew(source: Laid, result: Laid) -> int | None:
-    """The only dimension that differs, if one of its layouts is no blocks of one size; of equal layouts such a one."""
-    pairs = list(zip(source.splits, result.splits, strict=True))
-    dealt = [dim for dim, pair in enumerate(pairs) if any(one is not None and deal(one) for one in pair)]
-    differ = [dim for dim, pair in enumerate(pairs) if pair[0] != pair[1]] or dealt[:1]
-    return differ[0] if len(differ) == 1 and differ[0] in dealt else None
+    """The only dimension that differs, if one of a tensor is in no blocks of one size; of equal layouts such a one."""
+    dealt = [
+        dim for dim, pair in enumerate(zip(source.splits, result.splits, strict=True)) if any(map(_is_dealt, pair))
+    ]
+    differ = _differing(source.splits, result.splits) or dealt[:1]
+    return differ[0] if dealt and len(differ) == 1 else None
+
+
+def _differing(old: tuple[Split | None, ...], new: tuple[Split | None, ...]) -> list[int]:
+    return [dim for dim, pair in enumerate(zip(old, new, strict=True)) if pair[0] != pair[1]]
+
+
+def _is_dealt(split: Split | None) -> bool:
+    return split is not None and bool(deal(split))
+
+
+def _is_along_one_axis(old: Split | None, new: Split | None) -> bool:
+    return old is None or new is None or old.axis == new.axis
 
 
 def redeal(source: Laid, result: Laid, dim: int) -> Program:
@@ -64,11 +76,10 @@ def redeal(source: Laid, result: Laid, dim: int) -> Program:
     if source.at or result.at:
         raise UnsupportedError("Blocks are dealt among cores that all have some. Multicast the tensor first.")
     axes = [split.axis for split in _pair(source, result, dim) if split is not None]
-    others = replace(source, splits=_with(source.splits, dim, None))
     orders = {split.order for split in (*source.splits, *result.splits) if split is not None}
     if len(orders) > 1:
         raise UnsupportedError("A tensor is dealt along a ring, or as cores stand. Use `ring` in both layouts or none.")
-    return _Deal(source, dim, axes[0], others, orders.pop() if orders else "linear").program(result.splits[dim])
+    return _Deal(source, dim, axes[0], orders.pop() if orders else "linear").program(result.splits[dim])
 
 
 def _pair(source: Laid, result: Laid, dim: int) -> tuple[Split | None, Split | None]:
@@ -79,27 +90,23 @@ def _with(splits: tuple[Split | None, ...], dim: int, split: Split | None) -> tu
     return (*splits[:dim], split, *splits[dim + 1 :])
 
 
+def _number(axis: Axis) -> int:
+    """Of an axis among the dimensions of expressions."""
+    return 0 if axis == "y" else 1
+
+
 @dataclass(frozen=True)
 class _Deal:
-    """A dimension and its axis.
-
-    Attributes:
-        others: the layout of the other dimensions.
-    """
+    """A dimension and its axis. Pieces are one element long along it, and along others that are dealt."""
 
     source: Laid
     dim: int
     axis: Axis
-    others: Laid
     order: Order
 
-    @property
-    def length(self) -> int:
-        return self.source.length(self.axis)
-
-    def elements(self, split: Split | None) -> np.ndarray:
+    def elements(self, split: Split | None, dim: int) -> np.ndarray:
         """The element in each slot of each place, int64 [places, slots]; as many as there are, or more: none."""
-        size, length = self.source.shape[self.dim], self.length
+        size, length = self.source.shape[dim], self.source.length(self.axis if split is None else split.axis)
         places = np.arange(length)[:, None]
         if split is None:
             return np.tile(np.arange(size), (length, 1))
@@ -115,49 +122,72 @@ class _Deal:
         block = split.blocks[0] if split.blocks else -(-size // length)
         return (places + split.rotate) % length * block + np.arange(block)
 
+    def _others(self) -> Laid:
+        """The layout of the other dimensions, of those that are dealt without."""
+        splits = [None if _is_dealt(split) else split for split in self.source.splits]
+        return replace(self.source, splits=_with(tuple(splits), self.dim, None))
+
+    def _kept(self) -> list[dict[int, Term]]:
+        """Of a core's pieces at one index: where they lie along other dimensions that are dealt."""
+        columns = []
+        for dim, split in enumerate(self.source.splits):
+            if dim != self.dim and split is not None and _is_dealt(split):
+                table = self.elements(split, dim).T
+                columns.append([(dim, self._index(column, dim, split.axis)) for column in table])
+        return [dict(chosen) for chosen in product(*columns)]
+
     def program(self, goal: Split | None) -> Program:
         source, order, writer = self.source, self.order, Writer("redeal", self.source.height, self.source.width)
-        have, want = self.elements(source.splits[self.dim]), self.elements(goal)
-        piece = tuple(1 if at == self.dim else size for at, size in enumerate(self.others.tile))
-        home = writer.buffer("x", piece, source.dtype, have.shape[1])
-        end = writer.buffer("y", piece, source.dtype, want.shape[1])
-        for at, column in enumerate(have.T):
-            writer.input("x", source.shape, slot(home, at), self._block(column), order)
+        have, want = self.elements(source.splits[self.dim], self.dim), self.elements(goal, self.dim)
+        kept, others = self._kept(), self._others()
+        each = len(kept)
+        piece = tuple(1 if at == self.dim or at in kept[0] else size for at, size in enumerate(others.tile))
+        home = writer.buffer("x", piece, source.dtype, have.shape[1] * each)
+        end = writer.buffer("y", piece, source.dtype, want.shape[1] * each)
+        for at, block in enumerate(self._blocks(have, kept, others)):
+            writer.input("x", source.shape, slot(home, at), block, order)
         away, there = _nearest(have, want, source.shape[self.dim])
         for at in np.flatnonzero((away < 0).any(axis=0)):
-            writer.compute(self._who(away[:, at] < 0), Fill(piece, source.dtype), (), (slot(end, int(at)),))
+            for number in range(each):
+                to = slot(end, int(at) * each + number)
+                writer.compute(self._who(away[:, at] < 0), Fill(piece, source.dtype), (), (to,))
         here, last = home, int(away.max(initial=0))
-        passing = [writer.buffer("passing", piece, source.dtype, have.shape[1]) for _ in range(min(last, 2))]
+        count = have.shape[1] * each
+        passing = [writer.buffer("passing", piece, source.dtype, count) for _ in range(min(last, 2))]
         for turn in range(last + 1):
             if turn:
-                here = self._passed(writer, here, passing[turn % len(passing)], have.shape[1])
+                here = self._passed(writer, here, passing[turn % len(passing)], count)
             for at in np.flatnonzero((away == turn).any(axis=0)):
-                taken = Term(line_expr(np.where(away[:, at] == turn, there[:, at], 0), self._number))
+                taken = Term(line_expr(np.where(away[:, at] == turn, there[:, at], 0), _number(self.axis)))
                 who = self._who(away[:, at] == turn)
-                writer.compute(who, Store(), (slot(here, taken),), (slot(end, int(at)),))
-        for at, column in enumerate(want.T):
-            writer.output("y", source.shape, slot(end, at), self._block(column), order)
+                for number in range(each):
+                    to = slot(end, int(at) * each + number)
+                    writer.compute(who, Store(), (slot(here, taken * each + number),), (to,))
+        for at, block in enumerate(self._blocks(want, kept, others)):
+            writer.output("y", source.shape, slot(end, at), block, order)
         return writer.program()
-
-    @property
-    def _number(self) -> int:
-        """Of the axis among the dimensions of expressions."""
-        return 0 if self.axis == "y" else 1
 
     def _who(self, places: np.ndarray) -> Cores:
         """The cores at these places."""
         if places.all():
             return cores(order=self.order)
-        return cores(equal(Term(line_expr(places.astype(np.int64), self._number)), 1), order=self.order)
+        return cores(equal(Term(line_expr(places.astype(np.int64), _number(self.axis))), 1), order=self.order)
 
-    def _block(self, column: np.ndarray) -> list[Term]:
-        """Indices of a slot's piece; what is none lies behind the tensor."""
-        own = Term(line_expr(np.minimum(column, self.source.shape[self.dim]), self._number))
-        return [own if at == self.dim else one for at, one in enumerate(self.others.blocks())]
+    def _index(self, column: np.ndarray, dim: int, axis: Axis) -> Term:
+        """That of a slot's piece along a dimension; what is none lies behind the tensor."""
+        return Term(line_expr(np.minimum(column, self.source.shape[dim]), _number(axis)))
+
+    def _blocks(self, elements: np.ndarray, kept: list[dict[int, Term]], others: Laid) -> Iterator[list[Term]]:
+        """Indices of each slot's piece, those of one element of the dimension in a row."""
+        for column in elements.T:
+            own = self._index(column, self.dim, self.axis)
+            for places in kept:
+                yield [own if at == self.dim else places.get(at, one) for at, one in enumerate(others.blocks())]
 
     def _passed(self, writer: Writer, here: str, there: str, count: int) -> str:
         """All slots one place on."""
-        route = writer.route(f"{self.axis}_around", self.axis, (P + 1) % self.length, self.order)
+        length = self.source.length(self.axis)
+        route = writer.route(f"{self.axis}_around", self.axis, (P + 1) % length, self.order)
         everyone = cores(order=self.order)
         for first in range(0, count, TOGETHER):
             tokens = []

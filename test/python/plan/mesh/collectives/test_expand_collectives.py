@@ -159,6 +159,23 @@ def test_dimensions_dealt_anew(before: str, after: str):
 
 
 @pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("y cyclic, x balanced", "y balanced, x"),
+        ("y cyclic, x balanced", "x uneven [5, 3], y cyclic"),
+        ("*, y balanced", "y uneven [2, 1, 5], x uneven [0, 5]"),
+        ("y balanced, x", "y balanced, *"),
+        ("y ring uneven [0, 4, 4], x ring block 3", "y ring cyclic, x ring block 4"),
+    ],
+)
+def test_several_dimensions_are_dealt(before: str, after: str):
+    """Those that stay as they are dealt, and those that move beside one that is."""
+    x, grid = integers(8, 5), (3, 2)
+    here, there = (tensor(x.shape, "i32", layout(grid, one)) for one in (before, after))
+    np.testing.assert_array_equal(expanded("coremesh.relayout %0", [here], there, x), x)
+
+
+@pytest.mark.parametrize(
     ("policy", "split"), [("concat", "y"), ("concat", "y uneven [3, 1, 4]"), ("round_robin", "y cyclic")]
 )
 def test_a_cache_of_a_length_that_a_run_brings(policy: str, split: str):

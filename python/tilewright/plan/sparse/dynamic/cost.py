@@ -41,6 +41,17 @@ def rows_and_width(n: int, device: Device, bits: int = 32) -> tuple[int, int]:
     return rows, min((3 * lanes, 2 * lanes), key=lambda w: -(-n // w) * w * (1 if w == 3 * lanes else 1.04))
 
 
+def experts_tile(n: int, device: Device) -> tuple[int, int]:
+    """Rows and columns of an expert's product that registers hold: more rows, as those are read where they lie.
+
+    Sixteen registers hold 6 x 2 vectors of sums, like 4 x 3, with a panel of the weight that is narrower by a third: of
+    a depth of 512 it just fits the first-level cache.
+    """
+    if device.units.registers >= _MANY_REGISTERS:
+        return rows_and_width(n, device)
+    return 6, 2 * device.lanes(32)
+
+
 def slices_rows(unit: Sequence[int], g: Geometry) -> bool:
     """Whether zeros come in pieces of rows, so that rows are condensed."""
     return unit[0] < g.rows and unit[1] >= min(_LONG, g.k)

@@ -10,7 +10,7 @@ names. Rows of all experts lie one after the other, expert by expert, tokens asc
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tilewright.ir.generics import body, maker, terminator
 from tilewright.mlir import ir
@@ -18,8 +18,10 @@ from tilewright.plan.sparse.dynamic.experts import E, Follower, N, Roles, Stage,
 from tilewright.plan.sparse.dynamic.micro_tiles import memref
 from tilewright.plan.sparse.dynamic.tile_body import TileBody
 
-#: Entries of a list that are copied at once, and columns that are packed or added up at once.
-_LISTED, _PACKED, ADDED = 64, 16, 64
+#: Entries of a list that are copied at once, and columns that are copied or added up at once.
+_LISTED, ADDED = 64, 64
+#: Tokens whose rows a task of a CPU adds up.
+TOKENS = 16
 #: Terms of a sum that a thread block of a GPU multiplies at once.
 _DEPTH = 32
 
@@ -45,9 +47,9 @@ class Groups:
         return self.experts * self.tokens
 
     @property
-    def groups(self) -> int:
-        """Groups of rows that there may be, those of each expert by themselves."""
-        return self.pairs // self.rows + self.experts
+    def room(self) -> int:
+        """Rows of a buffer: the last rows of an expert are read as a whole group, and what is behind them with it."""
+        return self.pairs + self.rows
 
     @property
     def starts(self) -> str:
@@ -102,27 +104,27 @@ def _store_starts(at: str, g: Groups) -> str:
         tile.store %gt, %starts[%c1, {at}] : !tile.tile<1x1xi32>, {g.starts}"""
 
 
-def pack_text(g: Groups, k: int, gathers: bool) -> str:
-    """A kernel that packs the rows of each expert in groups: [groups, k, rows].
+def gather_text(g: Groups, k: int) -> str:
+    """A kernel that copies the rows of tokens to where their expert's rows lie: [room, k].
 
-    Arguments: tokens of rows; starts; the rows, those of tokens [tokens, k] where it `gathers`, else in order [pairs,
-    k]; packed. Grid: experts.
+    Arguments: tokens of rows; starts; the rows of tokens [tokens, k]; the copies. Grid: experts.
     """
-    source, packed = memref([g.tokens if gathers else g.pairs, k], "f32"), memref([g.groups, k, g.rows], "f32")
-    kind, indices = f"!tile.tile<{g.rows}x{_PACKED}xf32>", f"!tile.tile<{g.rows}xi32>"
-    place = "%c0, %p] indices %list along 0" if gathers else "%first, %p]"
-    named = f" (indices {indices})" if gathers else ""
-    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %x: {source},
-        %packed: {packed}) grid(%e) {{
-      {_bounds(g)}
+    source, copies, piece = memref([g.tokens, k], "f32"), memref([g.room, k], "f32"), f"!tile.tile<1x{ADDED}xf32>"
+    tokens = memref([g.pairs], "i32")
+    return f"""tile.kernel @KERNEL(%tokens: {tokens}, %starts: {g.starts}, %x: {source}, %copies: {copies}) grid(%e) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
       %k = arith.constant {k} : index
-      %step = arith.constant {_PACKED} : index
-      scf.for %i = %group to %group_end step %c1 {{
-        {_group(g)}
+      %step = arith.constant {ADDED} : index
+      %behind = arith.addi %e, %c1 : index
+      {_start("row", "%c0", "%e", g)}
+      {_start("row_end", "%c0", "%behind", g)}
+      scf.for %r = %row to %row_end step %c1 {{
+        {_index("token", "%tokens[%r]", tokens)}
         scf.for %p = %c0 to %k step %step {{
           %left = arith.subi %k, %p : index
-          %t = tile.load %x[{place} valid (%full, %left) : {source}, {kind}{named}
-          tile.store %t, %packed[%i, %p, %c0] dims [2, 1] valid (%rows, %left) : {kind}, {packed}
+          %t = tile.load %x[%token, %p] valid (%c1, %left) : {source}, {piece}
+          tile.store %t, %copies[%r, %p] valid (%c1, %left) : {piece}, {copies}
         }}
       }}
       tile.return
@@ -132,8 +134,9 @@ def pack_text(g: Groups, k: int, gathers: bool) -> str:
 def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
     """A kernel that multiplies the rows of each expert with its weight, and does the steps that follow.
 
-    Arguments: tokens of rows; starts; packed rows; the weight in panels [experts, panels, k, width]; `operands`; the
-    result [pairs, n]. Grid: experts, panels.
+    Arguments: tokens of rows; starts; rows in order [room, k]; the weight in panels [experts, panels, k, width];
+    `operands`; the result [room, n]. Grid: experts, panels. The last rows of an expert, where they are few, are
+    multiplied by themselves: in a whole group, half of the sums or more would be thrown away.
 
     Args:
         g: sizes.
@@ -142,35 +145,48 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
     """
     k, n = stage.sizes
     panels = -(-n // g.width)
-    packed, w = memref([g.groups, k, g.rows], "f32"), memref([g.experts, panels, k, g.width], "f32")
-    c, sums = memref([g.pairs, n], "f32"), f"!tile.tile<{g.rows}x{g.width}xf32>"
+    source, w = memref([g.room, k], "f32"), memref([g.experts, panels, k, g.width], "f32")
+    c = memref([g.room, n], "f32")
     kinds = [memref(ir.RankedTensorType(value.type).shape, "f32") for value in operands]
     extra = "".join(f"%o{at}: {kind}, " for at, kind in enumerate(kinds))
-    x, y = f"!tile.tile<{g.rows}x1xf32>", f"!tile.tile<1x{g.width}xf32>"
-    lines, result = _steps(g, stage, operands, kinds)
-    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %packed: {packed},
+
+    def rows(of: Groups) -> str:
+        """Products of the rows of a group, and the steps that follow."""
+        sums = f"!tile.tile<{of.rows}x{g.width}xf32>"
+        tiles = f"!tile.tile<{of.rows}x1xf32>", f"!tile.tile<1x{g.width}xf32>", sums
+        lines, result = _steps(of, stage, operands, kinds)
+        return f"""{_list(of)}
+          %none = arith.constant dense<0.0> : {sums}
+          {_terms("before", "%c0", "%begin", "%none", False, source, w, tiles)}
+          {_terms("fetching", "%begin", "%end", "%before", True, source, w, tiles)}
+          {_terms("sum", "%end", "%k", "%fetching", False, source, w, tiles)}
+          {lines}
+          tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}"""
+
+    return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %x: {source},
         %w: {w}, {extra}%c: {c}) grid(%e, %j) {{
       {_bounds(g)}
       %k = arith.constant {k} : index
       %n = arith.constant {n} : index
       %width = arith.constant {g.width} : index
+      %half = arith.constant {g.rows // 2} : index
       %column = arith.muli %j, %width : index
       %right = arith.subi %n, %column : index
-      %none = arith.constant dense<0.0> : {sums}
       {_following(g, panels)}
       scf.for %i = %group to %group_end step %c1 {{
-        {_group(g)}
+        {_group()}
         %done = arith.subi %i, %group : index
         %due = arith.addi %done, %c1 : index
         %from = arith.muli %done, %portion : index
         %up_to = arith.muli %due, %portion : index
         %begin = arith.minui %from, %k : index
         %end = arith.minui %up_to, %k : index
-        {_terms("before", "%c0", "%begin", "%none", False, packed, w, (x, y, sums))}
-        {_terms("fetching", "%begin", "%end", "%before", True, packed, w, (x, y, sums))}
-        {_terms("sum", "%end", "%k", "%fetching", False, packed, w, (x, y, sums))}
-        {lines}
-        tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}
+        %is_short = arith.cmpi ule, %full, %half : index
+        scf.if %is_short {{
+          {rows(replace(g, rows=g.rows // 2))}
+        }} else {{
+          {rows(g)}
+        }}
       }}
       tile.return
     }}"""
@@ -192,7 +208,7 @@ def _following(g: Groups, panels: int) -> str:
 
 
 def _terms(
-    name: str, first: str, end: str, before: str, fetches: bool, packed: str, w: str, kinds: tuple[str, str, str]
+    name: str, first: str, end: str, before: str, fetches: bool, source: str, w: str, kinds: tuple[str, str, str]
 ) -> str:
     """A stretch of a sum. The weight is streamed from memory: one of them fetches rows of the panel that comes next."""
     x, y, sums = kinds
@@ -200,9 +216,9 @@ def _terms(
     ends = [f"%l{at} = arith.constant {at} : index" for at in _lines(y)]
     return f"""%{name} = scf.for %p = {first} to {end} step %c1 iter_args(%acc = {before}) -> ({sums}) {{
           {chr(10).join([*ends, *lines]) if fetches else ""}
-          %x = tile.load %packed[%i, %p, %c0] dims [2, 1] : {packed}, {x}
-          %y = tile.load %w[%e, %j, %p, %c0] dims [2, 3] : {w}, {y}
-          %next = tile.mma %x, %y, %acc : {x}, {y}, {sums}
+          %xt = tile.load %x[%first, %p] : {source}, {x}
+          %yt = tile.load %w[%e, %j, %p, %c0] dims [2, 3] : {w}, {y}
+          %next = tile.mma %xt, %yt, %acc : {x}, {y}, {sums}
           scf.yield %next : {sums}
         }}"""
 
@@ -215,12 +231,12 @@ def _lines(row: str) -> range:
 def gathered_product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value], gathers: bool) -> str:
     """A kernel for GPUs that multiplies the rows of each expert with its weight, and does the steps that follow.
 
-    Arguments: tokens of rows; starts; the rows, those of tokens [tokens, k] where it `gathers`, else in order [pairs,
+    Arguments: tokens of rows; starts; the rows, those of tokens [tokens, k] where it `gathers`, else in order [room,
     k]; the weight as it is; `operands`; the result [pairs, n]. Grid: experts, groups that one may have, blocks of
     columns; a task whose expert has fewer groups does nothing.
     """
     k, n = stage.sizes
-    source, c = memref([g.tokens if gathers else g.pairs, k], "f32"), memref([g.pairs, n], "f32")
+    source, c = memref([g.tokens if gathers else g.room, k], "f32"), memref([g.room, n], "f32")
     w = memref([g.experts, n, k] if stage.transposed else [g.experts, k, n], "f32")
     sums, indices = f"!tile.tile<{g.rows}x{g.width}xf32>", f"!tile.tile<{g.rows}xi32>"
     kinds = [memref(ir.RankedTensorType(value.type).shape, "f32") for value in operands]
@@ -242,7 +258,8 @@ def gathered_product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value],
       %i = arith.addi %group, %at : index
       %is = arith.cmpi ult, %i, %group_end : index
       scf.if %is {{
-        {_group(g)}
+        {_group()}
+        {_list(g)}
         %sum = scf.for %p = %c0 to %k step %depth iter_args(%acc = %none) -> ({sums}) {{
           %left = arith.subi %k, %p : index
           %xt = tile.load %x[{place} valid (%full, %left) : {source}, {x}{named}
@@ -258,11 +275,11 @@ def gathered_product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value],
 
 
 def combine_text(g: Groups, n: int) -> str:
-    """A kernel that adds rows to their tokens, in order: the sum does not depend on the run.
+    """A kernel for GPUs that adds rows to their tokens, in order: the sum does not depend on the run.
 
-    Arguments: tokens of rows; starts; rows [pairs, n]; the result [tokens, n]. Grid: blocks of columns.
+    Arguments: tokens of rows; starts; rows [room, n]; the result [tokens, n]. Grid: blocks of columns.
     """
-    y, c, row = memref([g.pairs, n], "f32"), memref([g.tokens, n], "f32"), f"!tile.tile<1x{ADDED}xf32>"
+    y, c, row = memref([g.room, n], "f32"), memref([g.tokens, n], "f32"), f"!tile.tile<1x{ADDED}xf32>"
     return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %y: {y}, %c: {c})
         grid(%j) {{
       %c0 = arith.constant 0 : index
@@ -274,14 +291,113 @@ def combine_text(g: Groups, n: int) -> str:
       %experts = arith.constant {g.experts} : index
       {_start("all", "%c0", "%experts", g)}
       scf.for %r = %c0 to %all step %c1 {{
-        %tt = tile.load %tokens[%r] : {memref([g.pairs], "i32")}, !tile.tile<1xi32>
-        %tx = tile.extract %tt [0] : !tile.tile<1xi32> -> i32
-        %token = arith.index_cast %tx : i32 to index
+        {_index("token", "%tokens[%r]", memref([g.pairs], "i32"))}
         %t = tile.load %y[%r, %column] valid (%c1, %right) : {y}, {row}
         tile.store %t, %c[%token, %column] valid (%c1, %right) reduce add : {row}, {c}
       }}
       tile.return
     }}"""
+
+
+def rows_of_tokens_text(g: Groups) -> str:
+    """A kernel, of one task, that lists the rows of each token in the order of experts: a counting sort.
+
+    Arguments: tokens of rows; starts; where the list of each token begins and ends [tokens + 2], those of token t at t
+    and t + 1; the lists, one behind the other [pairs].
+    """
+    tokens, ends = memref([g.pairs], "i32"), memref([g.tokens + 2], "i32")
+    one, zeros = "!tile.tile<1xi32>", f"!tile.tile<{_LISTED}xi32>"
+    token = _index("t", "%tokens[%r]", tokens)
+    return f"""tile.kernel @KERNEL(%tokens: {tokens}, %starts: {g.starts}, %ends: {ends}, %lists: {tokens}) grid(%i) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %step = arith.constant {_LISTED} : index
+      %experts = arith.constant {g.experts} : index
+      %end = arith.constant {g.tokens + 2} : index
+      %nothing = arith.constant dense<0> : {zeros}
+      %one = arith.constant dense<1> : {one}
+      %zero = arith.constant dense<0> : {one}
+      {_start("all", "%c0", "%experts", g)}
+      scf.for %t = %c0 to %end step %step {{
+        %left = arith.subi %end, %t : index
+        tile.store %nothing, %ends[%t] valid (%left) : {zeros}, {ends}
+      }}
+      scf.for %r = %c0 to %all step %c1 {{
+        {token}
+        %at = arith.addi %t, %c2 : index
+        %count = tile.load %ends[%at] : {ends}, {one}
+        %more = arith.addi %count, %one : {one}
+        tile.store %more, %ends[%at] : {one}, {ends}
+      }}
+      %sum = scf.for %t = %c0 to %end step %c1 iter_args(%before = %zero) -> ({one}) {{
+        %count = tile.load %ends[%t] : {ends}, {one}
+        %now = arith.addi %before, %count : {one}
+        tile.store %now, %ends[%t] : {one}, {ends}
+        scf.yield %now : {one}
+      }}
+      scf.for %r = %c0 to %all step %c1 {{
+        {token}
+        %behind = arith.addi %t, %c1 : index
+        %place = tile.load %ends[%behind] : {ends}, {one}
+        %place_x = tile.extract %place [0] : {one} -> i32
+        %at = arith.index_cast %place_x : i32 to index
+        %ri = arith.index_cast %r : index to i32
+        %row = tile.splat %ri : i32 -> {one}
+        tile.store %row, %lists[%at] : {one}, {tokens}
+        %next = arith.addi %place, %one : {one}
+        tile.store %next, %ends[%behind] : {one}, {ends}
+      }}
+      tile.return
+    }}"""
+
+
+def token_sums_text(g: Groups, n: int, adds: bool) -> str:
+    """A kernel for CPUs that adds up the rows of each token, in the order of experts: rows are read whole.
+
+    Arguments: ends and lists of :func:`rows_of_tokens_text`; rows [room, n]; the result [tokens, n], which it `adds`
+    to or writes. Grid: blocks of tokens.
+    """
+    y, c, row = memref([g.room, n], "f32"), memref([g.tokens, n], "f32"), f"!tile.tile<1x{ADDED}xf32>"
+    ends, lists = memref([g.tokens + 2], "i32"), memref([g.pairs], "i32")
+    start = f"tile.load %c[%t, %column] valid (%c1, %right) : {c}, {row}" if adds else (
+        f"arith.constant dense<0.0> : {row}"
+    )  # fmt: skip
+    return f"""tile.kernel @KERNEL(%ends: {ends}, %lists: {lists}, %y: {y}, %c: {c}) grid(%b) {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %n = arith.constant {n} : index
+      %width = arith.constant {ADDED} : index
+      %tokens = arith.constant {g.tokens} : index
+      %block = arith.constant {TOKENS} : index
+      %t0 = arith.muli %b, %block : index
+      %t1 = arith.addi %t0, %block : index
+      %t_end = arith.minui %t1, %tokens : index
+      scf.for %t = %t0 to %t_end step %c1 {{
+        %behind = arith.addi %t, %c1 : index
+        {_index("first", "%ends[%t]", ends)}
+        {_index("end", "%ends[%behind]", ends)}
+        scf.for %column = %c0 to %n step %width {{
+          %right = arith.subi %n, %column : index
+          %start = {start}
+          %sum = scf.for %at = %first to %end step %c1 iter_args(%before = %start) -> ({row}) {{
+            {_index("row", "%lists[%at]", lists)}
+            %term = tile.load %y[%row, %column] valid (%c1, %right) : {y}, {row}
+            %now = arith.addf %before, %term : {row}
+            scf.yield %now : {row}
+          }}
+          tile.store %sum, %c[%t, %column] valid (%c1, %right) : {row}, {c}
+        }}
+      }}
+      tile.return
+    }}"""
+
+
+def _index(name: str, place: str, kind: str) -> str:
+    """Lines that read an index from a list of i32."""
+    return f"""%{name}_t = tile.load {place} : {kind}, !tile.tile<1xi32>
+        %{name}_x = tile.extract %{name}_t [0] : !tile.tile<1xi32> -> i32
+        %{name} = arith.index_cast %{name}_x : i32 to index"""
 
 
 def _start(name: str, which: str, at: str, g: Groups) -> str:
@@ -302,13 +418,17 @@ def _bounds(g: Groups) -> str:
       {_start("group_end", "%c1", "%behind", g)}"""
 
 
-def _group(g: Groups) -> str:
-    """%first row of group %i, %full rows of it, and the %list of their tokens."""
-    return f"""%number = arith.subi %i, %group : index
+def _group() -> str:
+    """%first row of group %i, and %full rows from there to the last one of the expert."""
+    return """%number = arith.subi %i, %group : index
         %skipped = arith.muli %number, %rows : index
         %first = arith.addi %row, %skipped : index
-        %full = arith.subi %row_end, %first : index
-        %list = tile.load %tokens[%first] valid (%full) : {memref([g.pairs], "i32")}, !tile.tile<{g.rows}xi32>"""
+        %full = arith.subi %row_end, %first : index"""
+
+
+def _list(g: Groups) -> str:
+    """The %list of the tokens of a group's rows."""
+    return f"""%list = tile.load %tokens[%first] valid (%full) : {memref([g.pairs], "i32")}, !tile.tile<{g.rows}xi32>"""
 
 
 def _steps(g: Groups, stage: Stage, operands: Sequence[ir.Value], kinds: Sequence[str]) -> tuple[str, str]:

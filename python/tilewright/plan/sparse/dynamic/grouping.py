@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
-from tilewright.ir.generics import create, maker, walk
+from tilewright.ir.generics import create, is_zeros, maker, walk
 from tilewright.ir.structure import Weights
 from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import remark
 from tilewright.plan.sparse.dynamic import grouped
-from tilewright.plan.sparse.dynamic.cost import rows_and_width
+from tilewright.plan.sparse.dynamic.cost import experts_tile
 from tilewright.plan.sparse.dynamic.counted import is_below
 from tilewright.plan.sparse.dynamic.experts import Experts, Stage, find_experts
 from tilewright.plan.sparse.dynamic.grouped import Groups
@@ -49,7 +49,7 @@ def group_experts(op: ir.Operation) -> None:
 def _group(experts: Experts, device: Device) -> None:
     count, tokens = experts.sizes
     on_cpu = device.kind == "cpu"
-    sizes = rows_and_width(max(stage.sizes[1] for stage in experts.stages), device) if on_cpu else _ON_GPUS
+    sizes = experts_tile(max(stage.sizes[1] for stage in experts.stages), device) if on_cpu else _ON_GPUS
     g = Groups(count, tokens, *sizes)
     live, counts = index_of(experts.gate, [1, 1], 1 if experts.by_expert else 0)
     given = decisions.SPARSITY.get(experts.total)
@@ -77,26 +77,42 @@ def _sparse(
     value = experts.tokens
     for number, stage in enumerate(experts.stages):
         value = make(g, stage, routes, value, weights[number], number == 0)
-    n = experts.stages[-1].sizes[1]
     start = experts.total.operands[len(experts.total.operands) - 1]
-    made = maker(start)
-    if made is not None and made.name == "linalg.fill":
+    return (_token_sums if make is _packed_product else _column_sums)(g, routes, value, start)
+
+
+def _token_sums(g: Groups, routes: Sequence[ir.Value], rows: ir.Value, start: ir.Value) -> ir.Value:
+    """For CPUs: token by token."""
+    i32, n = ir.IntegerType.get_signless(32), ir.RankedTensorType(rows.type).shape[1]
+    places = [empty([g.tokens + 2], i32), empty([g.pairs], i32)]
+    lists = launch(kernel(grouped.rows_of_tokens_text(g), "list_rows_of_tokens"), [1], routes, places)
+    adds = not is_zeros(start)
+    result = start if adds else empty([g.tokens, n], ir.F32Type.get())
+    name = kernel(grouped.token_sums_text(g, n, adds), "add_up_experts")
+    return launch(name, [-(-g.tokens // grouped.TOKENS)], [*lists, rows], [result])[0]
+
+
+def _column_sums(g: Groups, routes: Sequence[ir.Value], rows: ir.Value, start: ir.Value) -> ir.Value:
+    """For GPUs: columns by themselves."""
+    n = ir.RankedTensorType(rows.type).shape[1]
+    if is_zeros(start):
         start = filled(empty([g.tokens, n], ir.F32Type.get()))
     tasks = [-(-n // grouped.ADDED)]
-    return launch(kernel(grouped.combine_text(g, n), "add_up_experts"), tasks, [*routes, value], [start])[0]
+    return launch(kernel(grouped.combine_text(g, n), "add_up_experts"), tasks, [*routes, rows], [start])[0]
 
 
 def _packed_product(
     g: Groups, stage: Stage, routes: Sequence[ir.Value], rows: ir.Value, weight: ir.Value, gathers: bool
 ) -> ir.Value:
-    """For CPUs: rows are packed in groups, the weight is in panels."""
+    """For CPUs: rows of tokens are put in order, the weight is in panels."""
     f32, (k, n) = ir.F32Type.get(), stage.sizes
-    text, place = grouped.pack_text(g, k, gathers), empty([g.groups, k, g.rows], f32)
-    (packed,) = launch(kernel(text, "pack_tokens"), [g.experts], [*routes, rows], [place])
+    if gathers:
+        name = kernel(grouped.gather_text(g, k), "gather_tokens")
+        (rows,) = launch(name, [g.experts], [*routes, rows], [empty([g.room, k], f32)])
     operands = _operands(stage)
     name = kernel(grouped.product_text(g, stage, operands), "product_of_experts")
-    inputs, tasks = [*routes, packed, weight, *operands], [g.experts, -(-n // g.width)]
-    return launch(name, tasks, inputs, [empty([g.pairs, n], f32)])[0]
+    inputs, tasks = [*routes, rows, weight, *operands], [g.experts, -(-n // g.width)]
+    return launch(name, tasks, inputs, [empty([g.room, n], f32)])[0]
 
 
 def _gathered_product(
@@ -106,7 +122,7 @@ def _gathered_product(
     operands, n = _operands(stage), stage.sizes[1]
     name = kernel(grouped.gathered_product_text(g, stage, operands, gathers), "product_of_experts")
     tasks = [g.experts, -(-g.tokens // g.rows), -(-n // g.width)]
-    return launch(name, tasks, [*routes, rows, weight, *operands], [empty([g.pairs, n], ir.F32Type.get())])[0]
+    return launch(name, tasks, [*routes, rows, weight, *operands], [empty([g.room, n], ir.F32Type.get())])[0]
 
 
 def _operands(stage: Stage) -> list[ir.Value]:

@@ -34,7 +34,28 @@ from tilewright.sim.coremesh.program import (
 from tilewright.sim.coremesh.ring import ring_positions
 from tilewright.sim.coremesh.wavelets import simulate
 
-COMBINE = {None: lambda old, new: new, "add": np.add, "max": np.maximum}
+#: Numbers of every size; sums and products of the small ones wrap around.
+NUMBERS = ("int8", "int16", "int32", "int64")
+COMBINE = {
+    None: lambda old, new: new,
+    "add": np.add,
+    "mul": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "umax": lambda old, new: np.maximum(_unsigned(old), _unsigned(new)).view(old.dtype),
+}
+
+
+def _unsigned(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).view(array.dtype.str.replace("i", "u"))
+
+
+def _picked(table: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Elements by index; 0 where a core has none of this index."""
+    size = table.shape[-1]
+    return np.where(
+        (at >= 0) & (at < size), np.take_along_axis(table, at.clip(0, size - 1), axis=-1), table.dtype.type(0)
+    )
 
 
 @dataclass
@@ -55,35 +76,39 @@ class Writer:
     routes: list[Route] = field(default_factory=list)
     complete: list[int] = field(default_factory=lambda: [0])
     pending: list[tuple[str, int]] = field(default_factory=list)
+    indices: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def write(self) -> tuple[Program, np.ndarray, list[np.ndarray]]:
-        """The program, its input, and the contents of each slot at its end."""
-        start = self.rng.integers(-50, 50, (self.height, self.width, self.size)).astype(np.int32)
+    def write(self) -> tuple[Program, dict[str, np.ndarray], list[np.ndarray]]:
+        """The program, its inputs, and the contents of each slot at its end."""
+        number = np.dtype(self.rng.choice(NUMBERS))
+        start = self.rng.integers(-50, 50, (self.height, self.width, self.size)).astype(number)
         self.values = [start]
         for phase in range(1, self.phases + 1):
             self.phase(phase)
         self._wait(len(self.pending))
-        number = np.dtype("int32")
         whole = self.height, self.width * self.size
         places = [Place(f"v{slot}", whole, Slot("v", Const(slot)), (Y, X)) for slot in range(self.phases + 1)]
+        picks = [Buffer(name, (1, self.size), array.dtype) for name, array in self.indices.items()]
         program = Program(
             "random",
             self.height,
             self.width,
-            (Buffer("v", (1, self.size), number, self.phases + 1),),
+            (Buffer("v", (1, self.size), number, self.phases + 1), *picks),
             tuple(self.routes),
-            tuple(places[:1]),
+            (places[0], *(Place(name, whole, Slot(name), (Y, X)) for name in self.indices)),
             tuple(places),
             tuple(self.body),
         )
-        return program, start.reshape(whole), [value.reshape(whole) for value in self.values]
+        inputs = {"v0": start, **self.indices}
+        flat = {name: array.reshape(whole) for name, array in inputs.items()}
+        return program, flat, [value.reshape(whole) for value in self.values]
 
     def phase(self, phase: int) -> None:
         """One of the kinds of phases."""
         here, there = Slot("v", Const(int(self.rng.choice(self.complete)))), Slot("v", Const(phase))
         copy = Compute(Cores(), "copy", (here,), (there,), Cost(elements=int(self.rng.integers(200))), lambda v: (v,))
         self.body.append(copy)
-        kind = self.rng.choice([self.shift, self.spread, self.chain, self.gather])
+        kind = self.rng.choice([self.shift, self.spread, self.chain, self.gather, self.pick])
         self.values.append(kind(phase, here, there, self.values[here.index(())]))
         self.pending.append((f"t{phase}", phase))
         self._wait(int(self.rng.integers(len(self.pending) + 1)))
@@ -93,7 +118,7 @@ class Writer:
         axis, length = self._axis()
         order: Order = self.rng.choice(["linear", "ring"])  # type: ignore[assignment]
         by, around = int(self.rng.integers(length)), bool(self.rng.integers(2))
-        how = self.rng.choice(np.array([None, "add", "max"]))
+        how = self.rng.choice(np.array(list(COMBINE)))
         source = mod(add(P, length - by), length) if around else add(P, -by)
         place = X if axis == "x" else Y
         has_next = () if around else (add(times(place, -1), length - 1 - by),)
@@ -116,7 +141,7 @@ class Writer:
         """One core of each row or column to those on one side, or on both."""
         axis, length = self._axis()
         root, place = int(self.rng.integers(length)), X if axis == "x" else Y
-        how = self.rng.choice(np.array([None, "add"]))
+        how = self.rng.choice(np.array([None, "add", "mul"]))
         after, before = (
             Cores(at_least_zero=(add(place, -root - 1),)),
             Cores(at_least_zero=(add(times(place, -1), root - 1),)),
@@ -131,10 +156,10 @@ class Writer:
         at_root = (np.arange(length) == root).reshape((1, -1, 1) if index else (-1, 1, 1))
         return np.where(at_root, old, new)
 
-    def chain(self, phase: int, here: Slot, there: Slot, old: np.ndarray) -> np.ndarray:
+    def chain(self, phase: int, here: Slot, there: Slot, old: np.ndarray, axis: str = "") -> np.ndarray:
         """Sums stream from the first core of each row or column to the last."""
-        axis, length = self._axis()
-        place, index = (X, 1) if axis == "x" else (Y, 0)
+        axis = axis or self._axis()[0]
+        place, index, length = (X, 1, self.width) if axis == "x" else (Y, 0, self.height)
         if length == 1:
             return old
         self._route(phase, axis, add(P, -1))
@@ -148,7 +173,7 @@ class Writer:
             [Recv(Cores(zero=(add(place, 1 - length),)), f"r{phase}", there, f"t{phase}", combine="add")],
         )
         new = old.copy()
-        np.moveaxis(new, index, 0)[-1] = np.moveaxis(old, index, 0).sum(axis=0)
+        np.moveaxis(new, index, 0)[-1] = np.moveaxis(old, index, 0).sum(axis=0, dtype=old.dtype)
         return new
 
     def gather(self, phase: int, here: Slot, there: Slot, old: np.ndarray) -> np.ndarray:
@@ -156,7 +181,7 @@ class Writer:
         axis, length = self._axis()
         place, index = (X, 1) if axis == "x" else (Y, 0)
         steps = [int(step) for step in self.rng.integers(-2, 3, 3) if step and abs(step) < length]
-        how, new = self.rng.choice(["add", "max"]), old.copy()
+        how, new = self.rng.choice(["add", "max", "min"]), old.copy()
         sends, takes = [], []
         for number, step in enumerate(steps):
             name = f"r{phase}_{number}"
@@ -170,6 +195,24 @@ class Writer:
             part = COMBINE[how](new, old.take(np.where(inside, source, 0), axis=index))
             new = np.where(inside.reshape((1, -1, 1) if index else (-1, 1, 1)), part, new)
         self._exchange(phase, sends, takes)
+        return new
+
+    def pick(self, phase: int, here: Slot, there: Slot, old: np.ndarray) -> np.ndarray:
+        """Elements of a whole row or column by index: each core picks what it has, the last one has the sum."""
+        axis, length = self._axis()
+        index = 1 if axis == "x" else 0
+        lines = old.shape[1 - index]
+        kind = self.rng.choice(["int32", "int64"])
+        wanted = self.rng.integers(0, self.size * length, (lines, self.size)).astype(kind)
+        first = np.arange(length).reshape(-1, 1, 1) * self.size
+        own = np.moveaxis(wanted - first.astype(wanted.dtype), 0, index)
+        self.indices[f"at{phase}"] = np.ascontiguousarray(own)
+        cost = Cost(elements=self.size, dtype_bits=8 * old.itemsize)
+        reads = there, Slot(f"at{phase}")
+        self.body.append(Compute(Cores(), "pick", reads, (there,), cost, lambda v, at: (_picked(v, at),)))
+        new = self.chain(phase, there, there, _picked(old, own), axis)
+        table = np.moveaxis(old, index, 1).reshape(lines, -1)
+        np.moveaxis(new, index, 0)[-1] = np.take_along_axis(table, wanted, axis=1)
         return new
 
     def _axis(self) -> tuple[str, int]:
@@ -190,15 +233,15 @@ class Writer:
         del self.pending[:count]
 
 
-def written(seed: int, *, careless: bool = False) -> tuple[Program, np.ndarray, list[np.ndarray]]:
+def written(seed: int, *, careless: bool = False) -> tuple[Program, dict[str, np.ndarray], list[np.ndarray]]:
     rng = np.random.default_rng(seed)
     height, width = (int(size) for size in rng.integers(1, 8, 2))
     size = int(rng.choice([1, 3, 16, 70]))
     return Writer(rng, height, width, size, phases=int(rng.integers(1, 9)), careless=careless).write()
 
 
-def check_values(program: Program, start: np.ndarray, values: list[np.ndarray]) -> None:
-    found = run(program, {"v0": start})
+def check_values(program: Program, inputs: dict[str, np.ndarray], values: list[np.ndarray]) -> None:
+    found = run(program, inputs)
     for slot, value in enumerate(values):
         np.testing.assert_array_equal(found[f"v{slot}"], value, err_msg=f"slot {slot}")
 
@@ -206,8 +249,8 @@ def check_values(program: Program, start: np.ndarray, values: list[np.ndarray]) 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_programs(seed: int):
     """Nothing waits for a message that was not started before: both simulators come to the end."""
-    program, start, values = written(seed)
-    check_values(program, start, values)
+    program, inputs, values = written(seed)
+    check_values(program, inputs, values)
     found = simulate(program, machine("toy8x8"), limit=200_000)
     assert found.finish.min() >= 0
     assert found.digest() == simulate(program, machine("toy8x8"), limit=200_000).digest()

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Campaigns `programs`, `open`, `gpu`: random tensor programs, compiled, against the reference interpreter."""
+"""Campaigns `programs`, `open`, `gpu`, `mesh`: random tensor programs, compiled, against the interpreter."""
 
 from __future__ import annotations
 
@@ -106,6 +106,19 @@ class OnGpu(Programs):
         seed = int(model.doc_string)
         arch = ("sm_80", "sm_90a")[seed % 2]
         return tw.compile(model, target=f"cuda:{arch}", emulate={"seed": seed % 1000})
+
+
+class OnMesh(Programs):
+    """The same programs on a simulated mesh; gathers and integers are computed by its cores, too, doubles outside."""
+
+    name = "mesh"
+    seconds = 300
+
+    def compiled(self, model: onnx.ModelProto) -> Any:
+        """The model, ready to be called."""
+        import tilewright as tw
+
+        return tw.compile(model, target="mesh:toy8x8")
 
 
 class OpenSizes(OnGpu):

@@ -20,6 +20,7 @@ CAMPAIGNS = {
     "programs": ("programs", "Programs"),
     "gpu": ("programs", "OnGpu"),
     "open": ("programs", "OpenSizes"),
+    "mesh": ("programs", "OnMesh"),
     "asan": ("sanitized", "Sanitized"),
     "sparse": ("sparse_products", "SparseProducts"),
 }

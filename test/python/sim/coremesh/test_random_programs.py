@@ -156,9 +156,11 @@ class Writer:
         at_root = (np.arange(length) == root).reshape((1, -1, 1) if index else (-1, 1, 1))
         return np.where(at_root, old, new)
 
-    def chain(self, phase: int, here: Slot, there: Slot, old: np.ndarray, axis: str = "") -> np.ndarray:
+    def chain(self, phase: int, here: Slot, there: Slot, old: np.ndarray) -> np.ndarray:
         """Sums stream from the first core of each row or column to the last."""
-        axis = axis or self._axis()[0]
+        return self._summed(phase, here, there, old, self._axis()[0])
+
+    def _summed(self, phase: int, here: Slot, there: Slot, old: np.ndarray, axis: str) -> np.ndarray:
         place, index, length = (X, 1, self.width) if axis == "x" else (Y, 0, self.height)
         if length == 1:
             return old
@@ -210,7 +212,7 @@ class Writer:
         cost = Cost(elements=self.size, dtype_bits=8 * old.itemsize)
         reads = there, Slot(f"at{phase}")
         self.body.append(Compute(Cores(), "pick", reads, (there,), cost, lambda v, at: (_picked(v, at),)))
-        new = self.chain(phase, there, there, _picked(old, own), axis)
+        new = self._summed(phase, there, there, _picked(old, own), axis)
         table = np.moveaxis(old, index, 1).reshape(lines, -1)
         np.moveaxis(new, index, 0)[-1] = np.take_along_axis(table, wanted, axis=1)
         return new

@@ -30,6 +30,8 @@ FIXED = "coremesh.fixed"
 #: On `coremesh.program`: bytes of the fullest core, code included, with what else lies there; colors of a router.
 MEMORY, COLORS = "coremesh.memory", "coremesh.colors"
 
+#: The op with which loops of the model that stay outside make results.
+ELEMENT = "tensor.insert"
 #: How windows are read, as algorithms.
 WAYS = ("windows", "im2col")
 _PARAMETERS = ("arith.constant", "ml_program.global_load_const", "tensor.empty")

@@ -51,6 +51,12 @@ class MeshModel(Interpreted, CompiledModel):
         """The programs, for simulators."""
         return self._module
 
+    @property
+    def shares(self) -> dict[str, int]:
+        """How many programs of the grid, and how many nodes outside of it, compute a call."""
+        programs = sum(kernel.details["height"] > 0 for kernel in self._manifest.kernels)
+        return {"programs": programs, "outside": len(self._manifest.compile["mesh"]["outside"])}
+
     def explain(self, path: str | Path | None = None, *, measure: bool = True) -> str:
         """Return a text about the model: per step algorithm, grid, cycles, memory, colors; and write it to `path`.
 

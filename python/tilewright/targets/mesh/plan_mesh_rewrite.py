@@ -21,6 +21,7 @@ from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.targets.mesh.attributes import (
     ALGORITHM,
+    ELEMENT,
     LOOPS,
     OUTSIDE,
     SIDE,
@@ -84,6 +85,9 @@ class _Planner:
     def plan(self) -> None:
         self.function.attributes[SIDE] = number(self.side)
         self._visit(self.function.regions[0].blocks[0])
+        for op in walk(self.function, ELEMENT):
+            if not self.fixed.of(op):
+                remark(op, "interpreted outside of the grid: it writes single elements")
 
     def _visit(self, block: ir.Block) -> None:
         for view in block.operations:

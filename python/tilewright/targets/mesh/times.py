@@ -15,7 +15,7 @@ from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import Timing, time_program
 from tilewright.sim.coremesh_ir.read import read_program, text_of
-from tilewright.targets.mesh.attributes import COLORS, FIXED, MEMORY, STREAMED, Fixed
+from tilewright.targets.mesh.attributes import COLORS, ELEMENT, FIXED, MEMORY, STREAMED, Fixed
 from tilewright.targets.mesh.control.loops import CONTROL, in_order, repeats
 
 _SPENT = ("cycles", "compute", "communication", "overhead", "idle")
@@ -124,11 +124,16 @@ def outside_of(block: ir.Block) -> list[str]:
     """Names of the nodes that are interpreted outside of the grid in each call."""
     fixed, found = Fixed(), []
     for op in in_order(block):
-        if op.name.partition(".")[0] not in ("linalg", "scf", "sparse_tile") or op.name in ("linalg.fill", *CONTROL):
-            continue
-        if list(op.results) and not fixed.of(op):
+        if _computes(op) and list(op.results) and not fixed.of(op):
             found.append(where(op))
     return list(dict.fromkeys(found))
+
+
+def _computes(op: ir.Operation) -> bool:
+    """Whether an op that is left for the interpreter makes new numbers; loops do by what is in them."""
+    if op.name == ELEMENT:
+        return True
+    return op.name.partition(".")[0] in ("linalg", "scf", "sparse_tile") and op.name not in ("linalg.fill", *CONTROL)
 
 
 def where(op: ir.Operation) -> str:

@@ -151,3 +151,18 @@ def test_rows_are_a_decision() -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
     with pytest.raises(UserError, match=r"'rows' on an op that picks no elements along one dimension; take it away"):
         tw.compile(planned.replace(old, new, 1), TARGET, pipeline=PIPELINE.after("plan"))
+
+
+def test_loops_that_write_single_elements_are_outside() -> None:
+    """What a model says of itself counts them, and a remark says why."""
+
+    def make(g: GraphBuilder, given: Input) -> tuple[str, type, list[int]]:
+        x, at, other = given(floats(7, 5)), given(integers(3, 5, low=0)), given(floats(3, 5))
+        return g.op("ScatterElements", x, at, other), np.float32, [7, 5]
+
+    g, inputs = build(make)
+    compiled = tw.compile(g.model(), TARGET)
+    (found,), (wanted,) = compiled(*inputs), tw.compile(g.model(), "reference")(*inputs)
+    np.testing.assert_array_equal(found, wanted)
+    assert compiled.shares["outside"] == 1
+    assert "interpreted outside of the grid: it writes single elements" in compiled.explain()

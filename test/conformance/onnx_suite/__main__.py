@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from . import cases, lists, names
+from . import cases, lists, names, records
 from .pool import Server
 
 
@@ -42,6 +42,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=300, help="seconds for one test")
     parser.add_argument("--update-list", action="store_true", help="write unsupported.toml anew")
     parser.add_argument("--json", type=Path, help="write all results to this file")
+    parser.add_argument("--record", type=Path, help="write states and shares, test by test, to this file; others stay")
     parser.add_argument("-v", action="store_true", help="print every test that does not pass, listed or not")
     return parser.parse_args(arguments)
 
@@ -115,6 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
         options.json.with_suffix(".summary").write_text(json.dumps({"unexpected": len(unexpected)}) + "\n")
+    if options.record:
+        records.write(options.record, results)
     if options.v:
         for result in results:
             if result["state"] != "passed":
@@ -123,6 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(unexpected), end="\n" if unexpected else "")
     slow = sorted((r.get("compile_seconds", 0.0) for r in results), reverse=True)
     print(headline(results))
+    if options.record:
+        print(records.summary(options.record))
     print(
         f"{len(unexpected)} not as listed; {time.monotonic() - start:.0f} s; slowest compilation {slow[0]:.2f} s"
         if slow

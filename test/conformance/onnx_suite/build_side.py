@@ -4,7 +4,8 @@
 """The process that compiles: reads tasks, one JSON per line; answers one line each.
 
 A task is {"key", "folder", "artifact", "target"}; the answer {"key", "state", "detail", "seconds"}, state being
-``built`` or ``error``, and for targets whose models need the compiler to run, the final ``passed`` or ``failed``.
+``built`` or ``error``, and for targets whose models need the compiler to run, the final ``passed`` or ``failed``, with
+what part of the model the target's machine computes ("shares") where they say so.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ def answer(task: dict[str, Any]) -> dict[str, Any]:
             model.save(task["artifact"])
         if target.runs_apart:
             return {"state": "built", "detail": "", "seconds": seconds}
-        wrong = wrong_result(tw.load(task["artifact"]) if target.compiles else model, data)
-        return {"state": "failed" if wrong else "passed", "detail": wrong or "", "seconds": seconds}
+        runs = tw.load(task["artifact"]) if target.compiles else model
+        wrong = wrong_result(runs, data)
+        shares = getattr(runs, "shares", {})
+        return {"state": "failed" if wrong else "passed", "detail": wrong or "", "seconds": seconds, "shares": shares}
     except Exception as error:
         return {"state": "error", "detail": describe(error), "seconds": time.perf_counter() - start}
 

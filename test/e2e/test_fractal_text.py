@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tilewright as tw
+from cpus import skip_where_it_cannot_run
 from tilewright.core.errors import UnsupportedError
 
 TEXT = (Path(__file__).parents[1] / "python/pipelines/Inputs/lists.mlir").read_text()
@@ -21,7 +22,9 @@ TARGETS = ("cpu:x86-64-v4", "cpu:x86-64-v3", "cuda:sm_80", "cuda:sm_90a", "refer
 def run(text: str, target: str, *inputs: np.ndarray, weights: dict[str, np.ndarray] | None = None) -> np.ndarray:
     """The only result."""
     emulate = {"emulate": True} if target.startswith("cuda") else {}
-    return np.asarray(tw.compile(text, target, weights=weights or {}, **emulate)(*inputs)[0])
+    model = tw.compile(text, target, weights=weights or {}, **emulate)
+    skip_where_it_cannot_run(target)
+    return np.asarray(model(*inputs)[0])
 
 
 def constant(name: str) -> np.ndarray:
@@ -148,6 +151,7 @@ def test_layers_of_encoded_weights(target: str) -> None:
         expected = np.stack(hs)
     emulate = {"emulate": True} if target.startswith("cuda") else {}
     model = tw.compile(STACK, target, weights={"w": w.astype(np.float32)}, **emulate)
+    skip_where_it_cannot_run(target)
     np.testing.assert_allclose(np.asarray(model(x)[0]), expected, rtol=1e-4, atol=1e-5)
     if target != "reference":
         told = [entry["message"] for entry in model.report_data()["remarks"]]

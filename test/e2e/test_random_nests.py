@@ -19,7 +19,7 @@ from tree_runs import grown
 
 import tilewright as tw
 import tilewright.fractal as ft
-from tilewright.plan.graph.plan_loops import PlanLoops
+from tilewright.plan.graph import plan_loops
 
 #: More seeds: `RANDOM_NESTS=60:600 pytest test/e2e/test_random_nests.py`.
 MORE = range(*map(int, os.environ.get("RANDOM_NESTS", "0:40").split(":")))
@@ -61,14 +61,14 @@ def test_nests_on_cpus(seed: int) -> None:
 
 def leave_to_host(monkeypatch: pytest.MonkeyPatch, level: str, seed: int) -> None:
     """Decide for all or some stretches that the host runs them; loops in these are decided about anew."""
-    take, choose = PlanLoops._take, random.Random(seed)
+    take, choose = plan_loops._take, random.Random(seed)
 
-    def decided(self: PlanLoops, *stretch: Any) -> bool:
-        return False if level == "host" or choose.random() < 0.5 else take(self, *stretch)
+    def decided(*stretch: Any) -> bool:
+        return False if level == "host" or choose.random() < 0.5 else take(*stretch)
 
     if level != "kernel":
         monkeypatch.setenv("TILEWRIGHT_CACHE", "0")  # the decision is no option of a compilation
-        monkeypatch.setattr(PlanLoops, "_take", decided)
+        monkeypatch.setattr(plan_loops, "_take", decided)
 
 
 LEVELS = ("kernel", "mixed", "host")

@@ -53,6 +53,8 @@ def test_what_is_given_exists() -> None:
 class _Program:
     """Notes which views begin."""
 
+    device = None  # nothing is read or written
+
     def __init__(self) -> None:
         self.began: list[int] = []
 

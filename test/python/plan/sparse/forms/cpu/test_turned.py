@@ -10,6 +10,7 @@ import pytest
 from listed_products import windows
 
 import tilewright as tw
+from cpus import has_avx512
 
 #: Sizes of x, of what is between, and of the result: blocks of the depth are whole.
 DEPTH, WIDE, ROWS = 96, 384, 80
@@ -93,7 +94,8 @@ def test_feed_forward(columns: int, between: str, results: str, turned: bool) ->
     for name, found in zip(results.split(", "), model(x, bias, scale, more), strict=True):
         np.testing.assert_array_equal(found, want[name])
     shapes_of_maps = [kernel.name for kernel in model.kernels if kernel.name.startswith("map")]
-    assert any(name.endswith(f"_{WIDE}x{columns}") for name in shapes_of_maps) == turned
+    if has_avx512():
+        assert any(name.endswith(f"_{WIDE}x{columns}") for name in shapes_of_maps) == turned
 
 
 @pytest.mark.parametrize("how", ["as sums", "transposed"])

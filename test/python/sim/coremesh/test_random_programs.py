@@ -108,7 +108,8 @@ class Writer:
         here, there = Slot("v", Const(int(self.rng.choice(self.complete)))), Slot("v", Const(phase))
         copy = Compute(Cores(), "copy", (here,), (there,), Cost(elements=int(self.rng.integers(200))), lambda v: (v,))
         self.body.append(copy)
-        kind = self.rng.choice([self.shift, self.spread, self.chain, self.gather, self.pick])
+        kinds = self.shift, self.spread, self.chain, self.gather, self.pick
+        kind = kinds[self.rng.integers(len(kinds))]
         self.values.append(kind(phase, here, there, self.values[here.index(())]))
         self.pending.append((f"t{phase}", phase))
         self._wait(int(self.rng.integers(len(self.pending) + 1)))

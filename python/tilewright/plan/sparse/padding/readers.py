@@ -59,7 +59,8 @@ class State:
     Attributes:
         base: anywhere, but at padding.
         facts: by the dimensions that say where padding is.
-        apart: whether bounds hold for sentences with padding alone, of which none is without a token.
+        apart: whether bounds hold for sentences with padding alone, of which none is without a token, and there may be
+            others in the batch.
     """
 
     base: Scalar = UNKNOWN
@@ -181,7 +182,8 @@ class Readers:
                 self.hidden |= changed
                 self.near |= changed
                 state.base = Scalar(max(state.base.low, floor), state.base.high, state.base.trust)
-                state.apart = True
+                # The one sentence of a batch of one is the one that is looked at, whichever loops read it.
+                state.apart = self.tokens.sizes[0] > 1
             elif changed:
                 raise Unproved(self._told(op))
         elif changed:

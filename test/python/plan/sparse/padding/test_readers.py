@@ -18,6 +18,8 @@ from tilewright.core.options import CompileOptions
 from tilewright.targets import registry
 
 SIZES = dict(layers=2, hidden=32, heads=2, intermediate=48, vocabulary=100, style="export")
+#: Sentences beside others, and one whose batch has no loop.
+BATCHES = [(8, 32), (1, 256)]
 
 
 def first_token(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -78,19 +80,21 @@ def test_results_of_sentences(batch: int, longest: int, pooled: bool) -> None:
         assert np.abs(wanted).max() > 0.1 or not mask.any()
 
 
-def test_an_infinite_mask() -> None:
+@pytest.mark.parametrize(("batch", "longest"), BATCHES)
+def test_an_infinite_mask(batch: int, longest: int) -> None:
     """What is hidden by -inf is hidden; a sentence of padding alone is NaN in both."""
-    model = lowest_is(bert.bert(batch=8, sequence=32, pooled=True, **SIZES), -np.inf)
+    model = lowest_is(bert.bert(batch=batch, sequence=longest, pooled=True, **SIZES), -np.inf)
     assert is_packed(tw.compile(model))
 
 
+@pytest.mark.parametrize(("batch", "longest"), BATCHES)
 @pytest.mark.parametrize(
     ("number", "pooled", "why"),
     [(-1e4, True, "what its mask adds to scores, -1e+04, hides none for sure"), (-3e38, False, "a result has it")],
 )
-def test_what_may_be_read_is_computed(number: float, pooled: bool, why: str) -> None:
+def test_what_may_be_read_is_computed(batch: int, longest: int, number: float, pooled: bool, why: str) -> None:
     """Scores may lie further apart than the mask's number; results at padding are results."""
-    model = tw.compile(lowest_is(bert.bert(batch=8, sequence=32, pooled=pooled, **SIZES), number))
+    model = tw.compile(lowest_is(bert.bert(batch=batch, sequence=longest, pooled=pooled, **SIZES), number))
     assert not is_packed(model)
     told = [remark["message"] for remark in model.report_data()["remarks"]]
     assert any(f"padding by 'attention_mask' is computed like tokens: {why}" in message for message in told)

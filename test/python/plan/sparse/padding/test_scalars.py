@@ -150,3 +150,58 @@ def test_a_number_that_hid_is_not_to_blame() -> None:
         with pytest.raises(Unproved, match="a loop over places reads it"):
             readers.prove(block)
         assert readers.hidden
+
+
+MOST_OF = """
+  %low = arith.constant -3.0e38 : f32
+  %start = linalg.fill ins(%few : f32) outs(%g : tensor<4x8xf32>) -> tensor<4x8xf32>
+  %most = linalg.generic {indexing_maps = [#e, #m, #r], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%y, %mask : tensor<4x64x8xf32>, tensor<4x64xi64>) outs(%start : tensor<4x8xf32>) {
+  ^bb0(%p: f32, %q: i64, %o: f32):
+    %is = arith.cmpi ne, %q, %none : i64
+    %z = arith.select %is, %p, %low : f32
+    %t = arith.maximumf %z, %o : f32
+    linalg.yield %t : f32
+  } -> tensor<4x8xf32>
+  %d = tensor.empty() : tensor<4x4x8xf32>
+  %k = linalg.fill ins(%zero : f32) outs(%d : tensor<4x4x8xf32>) -> tensor<4x4x8xf32>
+  %s = linalg.generic {indexing_maps = [#be, #bm, #of, #br],
+      iterator_types = ["parallel", "parallel", "reduction", "parallel"]}
+      ins(%y, %mask, %most : tensor<4x64x8xf32>, tensor<4x64xi64>, tensor<4x8xf32>) outs(%k : tensor<4x4x8xf32>) {
+  ^bb0(%p: f32, %q: i64, %a: f32, %o: f32):
+    %is = arith.cmpi ne, %q, %none : i64
+    %z = arith.select %is, %p, %low : f32
+    %far = arith.subf %z, %a : f32
+    %held = math.exp %far : f32
+    %t = arith.addf %o, %held : f32
+    linalg.yield %t : f32
+  } -> tensor<4x4x8xf32>
+  return %s : tensor<4x4x8xf32>
+}
+"""
+PAIRS = """
+#be = affine_map<(b, c, s, n) -> (b, s, n)>
+#bm = affine_map<(b, c, s, n) -> (b, s)>
+#of = affine_map<(b, c, s, n) -> (OF, n)>
+#br = affine_map<(b, c, s, n) -> (b, c, n)>
+func.func"""
+
+
+@pytest.mark.parametrize(("batch", "of", "holds"), [(4, "b", True), (4, "c", False), (1, "b", True), (1, "c", True)])
+def test_bounds_of_a_sentence_are_its_own(batch: int, of: str, holds: bool) -> None:
+    """The most of another sentence may be what masks it as a whole; a batch of one has no other."""
+    text = HIDDEN.replace("func.func", PAIRS.replace("OF", of))
+    text = text[: text.index("  %z = linalg.generic")].replace("  %low = arith.constant MASKED : f32\n", "") + MOST_OF
+    text = text.replace("-> tensor<4x8xf32> {", "-> tensor<4x4x8xf32> {", 1)
+    text = text.replace("4x4x", f"{batch}x{batch}x").replace("<4x", f"<{batch}x")
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        block = module.body.operations[0].regions[0].blocks[0]
+        tokens = Tokens(block, (batch, 64))
+        readers = Readers(tokens, block.arguments[1], packed_steps(tokens)[1])
+        if holds:
+            readers.prove(block)
+            assert readers.hidden
+        else:
+            with pytest.raises(Unproved, match="a loop over places reads it"):
+                readers.prove(block)

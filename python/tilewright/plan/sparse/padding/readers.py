@@ -59,13 +59,13 @@ class State:
     Attributes:
         base: anywhere, but at padding.
         facts: by the dimensions that say where padding is.
-        apart: whether bounds hold for sentences with padding alone, of which none is without a token, and there may be
-            others in the batch.
+        apart: the dimension of sentences, where bounds hold for those with padding alone, of which none is without a
+            token, and there may be others in the batch.
     """
 
     base: Scalar = UNKNOWN
     facts: dict[Pair, Fact] = field(default_factory=dict)
-    apart: bool = False
+    apart: int | None = None
 
     @property
     def changed(self) -> bool:
@@ -120,12 +120,13 @@ class Readers:
             raise Unproved("a table that is read by index has it")
         inputs = list(op.operands)[:-1]
         facts = [self._along(op, value, access) for value, access in zip(inputs, maps(op), strict=False)]
-        mixes = any(kinds(op))  # perhaps what sentences of different kinds have
+        loops = [self._sentences(value, access) for value, access in zip(inputs, maps(op), strict=False)]
+        apart = {loop for value, loop in zip(inputs, loops, strict=True) if self.state(value).apart is not None}
+        mixes = any(kinds(op)) or len(apart) > 1 or None in apart  # perhaps what sentences of different kinds have
         state = State(_result(op, [self._base(value, mixes) for value in inputs]))
-        state.apart = not mixes and any(self.state(value).apart for value in inputs)
+        state.apart = None if mixes else next((_written(op, loop) for loop in apart), None)
         for pair in dict.fromkeys(pair for found in facts for pair in found):
-            reads = [pair[0] in _loops(access) for access in maps(op)]
-            bases = [self._base(value, not along) for value, along in zip(inputs, reads, strict=False)]
+            bases = [self._base(value, loop != pair[0]) for value, loop in zip(inputs, loops, strict=True)]
             sides = [
                 [
                     getattr(found[pair], side) if pair in found else base
@@ -141,7 +142,14 @@ class Readers:
     def _base(self, value: ir.Value, mixes: bool) -> Scalar:
         """What is known of a value anywhere; `mixes`: perhaps of another sentence than the one that is looked at."""
         state = self.state(value)
-        return UNKNOWN if mixes and state.apart else state.base
+        return UNKNOWN if mixes and state.apart is not None else state.base
+
+    def _sentences(self, value: ir.Value, access: ir.AffineMap) -> int | None:
+        """The loop over the sentences that bounds of an input are of; None where no loop is that, or all have them."""
+        apart = self.state(value).apart
+        if apart is None or not isinstance(expr := access.results[apart], ir.AffineDimExpr):
+            return None
+        return ir.AffineDimExpr(expr).position
 
     def _along(self, op: ir.Operation, value: ir.Value, access: ir.AffineMap) -> dict[Pair, Fact]:
         """The facts of an input, by loops."""
@@ -181,13 +189,19 @@ class Readers:
             if evaluate(body(op), [*dead, Scalar(kept=True, floor=floor)]).kept:
                 self.hidden |= changed
                 self.near |= changed
-                state.base = Scalar(max(state.base.low, floor), state.base.high, state.base.trust)
-                # The one sentence of a batch of one is the one that is looked at, whichever loops read it.
-                state.apart = self.tokens.sizes[0] > 1
+                self._bound(op, state, pair, floor)
             elif changed:
                 raise Unproved(self._told(op))
         elif changed:
             raise Unproved("it is mixed with tokens of other sentences")
+
+    def _bound(self, op: ir.Operation, state: State, pair: Pair, floor: float) -> None:
+        """Note the least that a loop over places gives for each sentence that has padding and tokens."""
+        single = self.tokens.sizes[0] == 1  # the one that is looked at, whichever loops read it
+        at = _written(op, pair[0])
+        if single or (at is not None and len(pair) > 1 and state.apart in (None, at)):
+            state.base = Scalar(max(state.base.low, floor), state.base.high, state.base.trust)
+            state.apart = None if single else at
 
     def _note_shift(self, dead: Sequence[Scalar], real: Sequence[Scalar]) -> None:
         """Note the number that a mask has at padding, 0 elsewhere."""
@@ -209,18 +223,25 @@ class Readers:
         if fact is None or not fact.dead.zero:
             held = UNKNOWN if fact is None else fact.dead  # in the model, such as the number of a mask
             most = max(abs(end) for end in (USUAL, held.low, held.high) if held.known or math.isfinite(end))
-            state.facts[tokens] = Fact(Scalar(-most, most, Trust.BLANK), state.base if fact is None else fact.real)
+            real = state.base if state.apart in (None, tokens[0]) else UNKNOWN
+            state.facts[tokens] = Fact(Scalar(-most, most, Trust.BLANK), real if fact is None else fact.real)
 
     def _view(self, op: ir.Operation) -> State:
         source = self.state(op.operands[0])
-        state, groups = State(source.base, apart=source.apart), groups_of(op.attributes["reassociation"])
+        groups = groups_of(op.attributes["reassociation"])
         shapes = [list(ir.RankedTensorType(value.type).shape) for value in (op.operands[0], op.results[0])]
+
+        def seen_as(dims: Pair) -> Pair | None:
+            if op.name == "tensor.collapse_shape":
+                return _collapsed(dims, groups, shapes[0])
+            return _expanded(dims, groups, shapes[1], self.tokens.sizes)
+
+        state = State(source.base)
+        if source.apart is not None:
+            sentences = seen_as((source.apart,))
+            state = State() if sentences is None else State(source.base, apart=sentences[0])
         for pair, fact in source.facts.items():
-            seen = (
-                _collapsed(pair, groups, shapes[0])
-                if op.name == "tensor.collapse_shape"
-                else _expanded(pair, groups, shapes[1], self.tokens.sizes)
-            )
+            seen = seen_as(pair)
             if seen is not None:
                 state.facts[seen] = fact
             elif fact.dead.trust is not Trust.SAME:
@@ -246,9 +267,10 @@ class Readers:
         return state
 
 
-def _loops(access: ir.AffineMap) -> list[int]:
-    """The loops that index a dimension each by themselves."""
-    return [e.position for e in access.results if isinstance(e, ir.AffineDimExpr)]
+def _written(op: ir.Operation, loop: int | None) -> int | None:
+    """The dimension of an operation's result along a loop; None where it has none of it alone."""
+    results = maps(op)[-1].results
+    return next((d for d, e in enumerate(results) if isinstance(e, ir.AffineDimExpr) and e.position == loop), None)
 
 
 def _floor(op: ir.Operation, real: Sequence[Scalar]) -> float:

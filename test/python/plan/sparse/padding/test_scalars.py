@@ -187,21 +187,52 @@ PAIRS = """
 func.func"""
 
 
-@pytest.mark.parametrize(("batch", "of", "holds"), [(4, "b", True), (4, "c", False), (1, "b", True), (1, "c", True)])
-def test_bounds_of_a_sentence_are_its_own(batch: int, of: str, holds: bool) -> None:
-    """The most of another sentence may be what masks it as a whole; a batch of one has no other."""
+BOTH = """  %both = linalg.generic {indexing_maps = [#u, #v, #full],
+      iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%most, %most : tensor<4x8xf32>, tensor<4x8xf32>) outs(%d : tensor<4x4x8xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %t = arith.minimumf %p, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<4x4x8xf32>
+  %s = linalg"""
+BOTH_OF = """
+#u = affine_map<(b, c, n) -> (b, n)>
+#v = affine_map<(b, c, n) -> (c, n)>
+#full = affine_map<(b, c, n) -> (b, c, n)>
+func.func"""
+
+
+def sums_of_pairs(of: str) -> str:
+    """A sum over the places of each sentence of exponentials less a maximum, once for each sentence `c`."""
     text = HIDDEN.replace("func.func", PAIRS.replace("OF", of))
     text = text[: text.index("  %z = linalg.generic")].replace("  %low = arith.constant MASKED : f32\n", "") + MOST_OF
-    text = text.replace("-> tensor<4x8xf32> {", "-> tensor<4x4x8xf32> {", 1)
-    text = text.replace("4x4x", f"{batch}x{batch}x").replace("<4x", f"<{batch}x")
+    return text.replace("-> tensor<4x8xf32> {", "-> tensor<4x4x8xf32> {", 1)
+
+
+def prove(text: str, batch: int) -> Readers:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.parse(text)
         block = module.body.operations[0].regions[0].blocks[0]
         tokens = Tokens(block, (batch, 64))
         readers = Readers(tokens, block.arguments[1], packed_steps(tokens)[1])
-        if holds:
-            readers.prove(block)
-            assert readers.hidden
-        else:
-            with pytest.raises(Unproved, match="a loop over places reads it"):
-                readers.prove(block)
+        readers.prove(block)
+        return readers
+
+
+@pytest.mark.parametrize(("batch", "of", "holds"), [(4, "b", True), (4, "c", False), (1, "b", True), (1, "c", True)])
+def test_bounds_of_a_sentence_are_its_own(batch: int, of: str, holds: bool) -> None:
+    """The most of another sentence may be what masks it as a whole; a batch of one has no other."""
+    text = sums_of_pairs(of).replace("4x4x", f"{batch}x{batch}x").replace("<4x", f"<{batch}x")
+    if holds:
+        assert prove(text, batch).hidden
+    else:
+        with pytest.raises(Unproved, match="a loop over places reads it"):
+            prove(text, batch)
+
+
+def test_bounds_of_two_sentences_are_of_neither() -> None:
+    """The lesser of both maxima may be that of the other one, which has no token."""
+    text = sums_of_pairs("b, c").replace("func.func", BOTH_OF).replace("  %s = linalg", BOTH)
+    text = text.replace("tensor<4x64xi64>, tensor<4x8xf32>", "tensor<4x64xi64>, tensor<4x4x8xf32>")
+    with pytest.raises(Unproved, match="a loop over places reads it"):
+        prove(text.replace("ins(%y, %mask, %most :", "ins(%y, %mask, %both :"), 4)

@@ -13,14 +13,14 @@ from tilewright.dialects.sparse_tile.patterns import Dense
 from tilewright.dialects.sparse_tile.tesa import Tesa
 from tilewright.ir.generics import create, create_transposed, is_copy, maker, maps, place_of, positions, uses, walk
 from tilewright.ir.structure import Kind, describe
-from tilewright.ir.views import create_with_ones, groups_of
+from tilewright.ir.views import RESHAPES, create_with_ones, groups_of
 from tilewright.mlir import ir
 from tilewright.normalize.formats.grouping import collapsed, cut, expanded
 
 _STATIC = ("static_offsets", "static_sizes", "static_strides")
 _NAMED = ("linalg.matmul", "linalg.batch_matmul", "linalg.vecmat", "linalg.matvec")
 #: Ops that read the same value where what they read is the same.
-_SAME = ("arith.constant", "ml_program.global_load_const", "tensor.collapse_shape", "tensor.expand_shape")
+_SAME = ("arith.constant", "ml_program.global_load_const", *RESHAPES)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from tilewright.ir.constants import trip_count
-from tilewright.ir.structure import EXPECTED
 from tilewright.mlir import ir
 from tilewright.plan.graph.device_loops import CONTROL, launches_in, work_in
+from tilewright.plan.graph.host_costs import expected_trips
 from tilewright.plan.graph.side_by_side import VIEWS
 
 _WORK = frozenset(("tile.launch", "memref.copy"))
@@ -157,8 +156,7 @@ class Clock:
         bodies = [self.seconds(_work_of(block), blocks) for region in op.regions for block in region.blocks]
         if op.name == "scf.if":
             return max(bodies)
-        trips = trip_count(op) if op.name == "scf.for" else None
-        return (EXPECTED if trips is None else trips) * sum(bodies)
+        return expected_trips(op) * sum(bodies)
 
     def _meet(self, beside: list[tuple[int, float]], blocks: int) -> float:
         if not beside:

@@ -55,7 +55,7 @@ class Limits:
         if op.name == "memref.load":
             return self.wait
         inside = (self.host_seconds(inner.operation) for r in op.regions for b in r.blocks for inner in b.operations)
-        return _trips(op) * sum(inside)
+        return expected_trips(op) * sum(inside)
 
 
 def rate_of_gpu(op: ir.Operation, name: str) -> float:
@@ -71,11 +71,12 @@ def times(op: ir.Operation, outer: ir.Operation) -> int:
         parent = op.parent
         assert parent is not None
         op = parent.operation
-        count *= _trips(op)
+        count *= expected_trips(op)
     return count
 
 
-def _trips(op: ir.Operation) -> int:
+def expected_trips(op: ir.Operation) -> int:
+    """How often the regions of an operation are run: once but for loops, of which a run may tell the number."""
     if op.name == "scf.while":
         return EXPECTED
     trips = trip_count(op) if op.name == "scf.for" else 1

@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.ir import decisions
-from tilewright.ir.constants import trip_count
-from tilewright.ir.structure import EXPECTED
 from tilewright.mlir import ir
+from tilewright.plan.graph.host_costs import expected_trips
 from tilewright.plan.graph.side_by_side import VIEWS
 
 _LOOPS = ("scf.for", "scf.while")
@@ -93,8 +92,7 @@ def _step(op: ir.Operation) -> Step | None:
     inside = [steps_of(region.blocks[0]) if len(region.blocks) else [] for region in op.regions]
     if not any(inside):
         return None
-    trips = trip_count(op) if op.name == "scf.for" else None
-    return Step("loop" if op.name in _LOOPS else "branch", inside=inside, trips=EXPECTED if trips is None else trips)
+    return Step("loop" if op.name in _LOOPS else "branch", inside=inside, trips=expected_trips(op))
 
 
 def _buffers(values: Sequence[ir.Value]) -> list[ir.Value]:

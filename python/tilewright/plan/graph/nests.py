@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tilewright.ir.structure import Kind, LinalgOp
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 
 #: Operations of one task: its code is straight-line, for which compilers take longer than in proportion. Beyond, what a
@@ -74,7 +75,7 @@ def base(value: ir.Value) -> ir.Value:
     """The tensor that a chain of slices, insertions and reshapes starts from."""
     while not isinstance(value, ir.BlockArgument):
         name = value.owner.name
-        if name in ("tensor.extract_slice", "tensor.expand_shape", "tensor.collapse_shape"):
+        if name in ("tensor.extract_slice", *RESHAPES):
             value = value.owner.operands[0]
         elif name == "tensor.insert_slice":
             value = value.owner.operands[1]

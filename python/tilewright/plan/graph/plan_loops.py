@@ -11,8 +11,6 @@ from typing import ClassVar
 
 from tilewright.devices import facts
 from tilewright.ir import decisions
-from tilewright.ir.constants import trip_count
-from tilewright.ir.structure import EXPECTED
 from tilewright.mlir import ir
 from tilewright.passes import Pass, device_option, register, remark
 from tilewright.plan.graph.device_loops import (
@@ -24,7 +22,7 @@ from tilewright.plan.graph.device_loops import (
     team_blocks,
     visit_stretches,
 )
-from tilewright.plan.graph.host_costs import Limits
+from tilewright.plan.graph.host_costs import Limits, expected_trips
 
 
 @register
@@ -107,10 +105,7 @@ def _starts(op: ir.Operation) -> int:
     if op.name == "tile.launch":
         return 1
     inside = sum(_starts(child) for child in _children(op))
-    if op.name == "scf.for":
-        trips = trip_count(op)
-        return inside * (EXPECTED if trips is None else trips)
-    return inside * EXPECTED if op.name == "scf.while" else 2 * inside
+    return 2 * inside if op.name == "scf.if" else inside * expected_trips(op)
 
 
 def _children(op: ir.Operation) -> Iterator[ir.Operation]:

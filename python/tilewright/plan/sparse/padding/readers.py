@@ -19,7 +19,7 @@ import numpy as np
 
 from tilewright.ir.generics import body, constant_of, kinds, maker, maps, positions
 from tilewright.ir.structure import captured
-from tilewright.ir.views import groups_of
+from tilewright.ir.views import RESHAPES, groups_of
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array
 from tilewright.plan.sparse.padding.scalars import KEPT, LOST, UNKNOWN, USUAL, Scalar, Trust, evaluate, largest
@@ -106,7 +106,7 @@ class Readers:
     def _visit(self, op: ir.Operation) -> None:
         if op.name == "linalg.generic" and len(op.results) == 1:
             self._states[op.results[0]] = self._generic(op)
-        elif op.name in ("tensor.collapse_shape", "tensor.expand_shape"):
+        elif op.name in RESHAPES:
             self._states[op.results[0]] = self._view(op)
         elif op.name == "tensor.extract_slice":
             self._states[op.results[0]] = self._slice(op)

@@ -222,7 +222,7 @@ def CoreMesh_LoopOp : CoreMesh_Op<"loop", [
 }
 
 def CoreMesh_YieldOp : CoreMesh_Op<"yield", [
-    Pure, Terminator, ParentOneOf<["ProgramOp", "ComputeOp", "LocalOp"]>]> {
+    Pure, Terminator, ParentOneOf<["ProgramOp", "ComputeOp", "LocalOp", "BlockGemmOp"]>]> {
   let summary = "what a program or a kernel returns";
   let description = [{
     Example: see `coremesh.compute`

@@ -220,7 +220,7 @@ LogicalResult KvAppendOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// LocalOp
+// What ops with a body have in common
 //===----------------------------------------------------------------------===//
 
 /// What one core has of a tensor, as a tensor; null of a value without layout.
@@ -239,36 +239,81 @@ static SmallVector<Type> blocksOf(TypeRange types) {
                              [](Type type) -> Type { return blockOf(type); });
 }
 
-ParseResult LocalOp::parse(OpAsmParser &parser, OperationState &result) {
+/// What both parse: operands by the names of their blocks.
+struct Bound {
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<OpAsmParser::UnresolvedOperand> operands;
+};
+
+/// The types, operands and body behind the bindings; arguments are blocks of
+/// the operands, then of `sums` results.
+static ParseResult parseBody(OpAsmParser &parser, OperationState &result,
+                             Bound &bound, SMLoc where, bool sums) {
   FunctionType type;
-  SMLoc where = parser.getCurrentLocation();
-  if (parseBindings(parser, arguments, operands) ||
-      parser.parseColonType(type) ||
+  if (parser.parseColonType(type) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes) ||
-      parser.resolveOperands(operands, type.getInputs(), where,
+      parser.resolveOperands(bound.operands, type.getInputs(), where,
                              result.operands))
     return failure();
   result.addTypes(type.getResults());
-  for (auto [argument, block] :
-       llvm::zip_equal(arguments, blocksOf(type.getInputs()))) {
+  SmallVector<Type> blocks = blocksOf(type.getInputs());
+  if (sums)
+    llvm::append_range(blocks, blocksOf(type.getResults()));
+  if (blocks.size() != bound.arguments.size())
+    return parser.emitError(where, "has ")
+           << bound.arguments.size() << " names for " << blocks.size()
+           << " blocks";
+  for (auto [argument, block] : llvm::zip_equal(bound.arguments, blocks)) {
     if (!block)
       return parser.emitError(argument.ssaName.location,
                               "needs an operand with a #coremesh.layout");
     argument.type = block;
   }
-  return parser.parseRegion(*result.addRegion(), arguments);
+  return parser.parseRegion(*result.addRegion(), bound.arguments);
+}
+
+static void printBody(OpAsmPrinter &p, Operation *op) {
+  p << " : ";
+  p.printFunctionalType(op);
+  p.printOptionalAttrDictWithKeyword(op->getAttrs());
+  p << ' ';
+  p.printRegion(op->getRegion(0), /*printEntryBlockArgs=*/false);
+}
+
+/// local_c2, block_gemm_c5: what the body gets and yields.
+static LogicalResult verifyBody(Operation *op, TypeRange reads,
+                                TypeRange writes) {
+  Block &body = op->getRegion(0).front();
+  Operation *last = body.empty() ? nullptr : &body.back();
+  if (!isa_and_present<YieldOp>(last))
+    return op->emitOpError("must end in coremesh.yield");
+  if (body.getArgumentTypes() != reads)
+    return op->emitOpError("has block arguments (")
+           << body.getArgumentTypes() << "), needs the blocks of its operands ("
+           << reads << ')';
+  if (last->getOperandTypes() != writes)
+    return op->emitOpError("yields (")
+           << last->getOperandTypes() << "), needs the blocks of its results ("
+           << writes << ')';
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LocalOp
+//===----------------------------------------------------------------------===//
+
+ParseResult LocalOp::parse(OpAsmParser &parser, OperationState &result) {
+  Bound bound;
+  SMLoc where = parser.getCurrentLocation();
+  if (parseBindings(parser, bound.arguments, bound.operands))
+    return failure();
+  return parseBody(parser, result, bound, where, /*sums=*/false);
 }
 
 void LocalOp::print(OpAsmPrinter &p) {
   p << ' ';
   printBindings(p, getBody().getArguments(), getInputs());
-  p << " : ";
-  p.printFunctionalType(*this);
-  p.printOptionalAttrDictWithKeyword((*this)->getAttrs());
-  p << ' ';
-  p.printRegion(getBody(), /*printEntryBlockArgs=*/false);
+  printBody(p, *this);
 }
 
 LogicalResult LocalOp::verifyRegions() {
@@ -286,20 +331,98 @@ LogicalResult LocalOp::verifyRegions() {
         return emitOpError("cannot take a balanced tensor: which part a core "
                            "has depends on the run");
   }
-  Block &body = getBody().front();
-  Operation *last = body.empty() ? nullptr : &body.back();
-  if (!isa_and_present<YieldOp>(last)) // local_c2
-    return emitOpError("must end in coremesh.yield");
-  // local_c2
-  SmallVector<Type> reads = blocksOf(getInputs().getTypes()),
-                    writes = blocksOf(getOutputs().getTypes());
-  if (body.getArgumentTypes() != TypeRange(reads))
-    return emitOpError("has block arguments (")
-           << body.getArgumentTypes() << "), needs the blocks of its operands ("
-           << reads << ')';
-  if (last->getOperandTypes() != TypeRange(writes))
-    return emitOpError("yields (")
-           << last->getOperandTypes() << "), needs the blocks of its results ("
-           << writes << ')';
-  return success();
+  return verifyBody(*this, blocksOf(getInputs().getTypes()), // local_c2
+                    blocksOf(getOutputs().getTypes()));
+}
+
+//===----------------------------------------------------------------------===//
+// BlockGemmOp
+//===----------------------------------------------------------------------===//
+
+ParseResult BlockGemmOp::parse(OpAsmParser &parser, OperationState &result) {
+  Bound bound;
+  SMLoc where = parser.getCurrentLocation();
+  if (parseBindings(parser, bound.arguments, bound.operands) ||
+      parser.parseKeyword("sums") ||
+      parser.parseArgument(bound.arguments.emplace_back()))
+    return failure();
+  return parseBody(parser, result, bound, where, /*sums=*/true);
+}
+
+void BlockGemmOp::print(OpAsmPrinter &p) {
+  p << ' ';
+  printBindings(p, getBody().getArguments().drop_back(), getInputs());
+  p << " sums " << getBody().getArguments().back();
+  printBody(p, *this);
+}
+
+/// block_gemm_c2: equal blocks in their places, along rings of a square grid.
+static LogicalResult verifyPlain(BlockGemmOp op, Value value) {
+  LayoutAttr layout = layoutOf(value), grid = layoutOf(op.getResult());
+  if (!layout.hasGridOf(grid) || layout.getHeight() != layout.getWidth())
+    return op.emitOpError("needs all tensors on one square grid, not on ")
+           << layout.getHeight() << " x " << layout.getWidth() << " and "
+           << grid.getHeight() << " x " << grid.getWidth() << " cores";
+  SmallVector<std::optional<Axis>> axes;
+  for (int64_t dim : llvm::seq<int64_t>(layout.getSplits().size())) {
+    SplitAttr split = layout.getSplit(dim);
+    axes.push_back(split ? std::optional(split.getAxis()) : std::nullopt);
+  }
+  if (isSplit(layout, axes) && isAlong(value, Order::ring))
+    return success();
+  return op.emitOpError("needs equal blocks in their places, along rings, not ")
+         << layout;
+}
+
+/// The dimension of a value that an axis splits; -1: none.
+static int64_t dimAlong(Value value, Axis axis) {
+  LayoutAttr layout = layoutOf(value);
+  for (int64_t dim : llvm::seq<int64_t>(layout.getSplits().size()))
+    if (SplitAttr split = layout.getSplit(dim);
+        split && split.getAxis() == axis)
+      return dim;
+  return -1;
+}
+
+LogicalResult BlockGemmOp::verify() {
+  if (getInputs().empty()) // block_gemm_c1
+    return emitOpError("needs a left operand");
+  SmallVector<Value> values(getInputs());
+  values.push_back(getResult());
+  for (Value value : values)
+    if (failed(verifyPlain(*this, value))) // block_gemm_c2
+      return failure();
+  Value left = getInputs().front();
+  auto a = cast<RankedTensorType>(left.getType());
+  RankedTensorType c = getResult().getType();
+  // block_gemm_c1
+  if (a.getRank() != 2 || c.getRank() != 2 ||
+      a.getDimSize(0) != c.getDimSize(0))
+    return emitOpError("cannot make ")
+           << c.dropEncoding() << " of the rows of " << a.dropEncoding();
+  for (Value value : {left, Value(getResult())})
+    if (!isSplit(layoutOf(value), kTiles)) // block_gemm_c1
+      return emitOpError(
+                 "needs its left operand and its result as [y, x], not ")
+             << layoutOf(value);
+  if (!isSkewedOnlyAt(left, 1) || !isSkewedOnlyAt(getResult(), -1))
+    return emitOpError("can have only its summed dimension skewed"); // c4
+  bool goesRound = false;
+  for (Value value : getInputs().drop_front()) {
+    int64_t summed = dimAlong(value, Axis::y);
+    goesRound |= summed >= 0;
+    if (!isSkewedOnlyAt(value, summed)) // block_gemm_c4
+      return emitOpError("can have only its summed dimension skewed");
+  }
+  if (goesRound) // block_gemm_c3
+    return success();
+  return emitOpError("needs an operand behind the first that y splits: its "
+                     "blocks go around columns");
+}
+
+LogicalResult BlockGemmOp::verifyRegions() {
+  SmallVector<Type> reads = blocksOf(getInputs().getTypes());
+  Type block = blockOf(getResult().getType());
+  reads.push_back(block);
+  return verifyBody(*this, reads, block); // block_gemm_c5
 }

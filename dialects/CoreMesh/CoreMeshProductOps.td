@@ -154,6 +154,52 @@ def CoreMesh_KvAppendOp : CoreMesh_CollectiveOp<"kv_append", [
   }];
 }
 
+def CoreMesh_BlockGemmOp : CoreMesh_Op<"block_gemm", [
+    RecursiveMemoryEffects, SingleBlock, IsolatedFromAbove]> {
+  let summary = "a product of matrices, of which a body multiplies blocks";
+  let description = [{
+    MeshGEMM (WaferLLM, OSDI 2025, section 5) with a right operand in any form, as
+    numbers without zeros beside their rows, or codes beside scales: these tensors
+    take its place. The left operand goes around the ring of each row; of the
+    others, those that y splits around the ring of each column, together; the rest
+    stays. In each round, the body adds to a core's block of the result, which is
+    zeros at first, what the blocks make that have met there.
+
+    - `block_gemm_c1`: the left operand is [m, k], the result [m, n]; both are split
+      [y, x].
+    - `block_gemm_c2`: operands and the result lie on one square grid, in equal blocks
+      in their places, along rings.
+    - `block_gemm_c3`: y splits at least one operand behind the first.
+    - `block_gemm_c4`: the left operand may be skewed along x, others along y: they
+      are aligned at run time where they are not.
+    - `block_gemm_c5`: block arguments are a core's blocks of the operands, then of the
+      result, tensors without layout; the body yields the latter.
+
+    Example: decoded by each core, once per round.
+
+    ```mlir
+    #a = #coremesh.layout<grid(4, 4), [y ring, x ring]>
+    #w = #coremesh.layout<grid(4, 4), [y ring skew, x ring]>
+    func.func @f(%a: tensor<13x24xf32, #a>, %w: tensor<24x17xi8, #w>) -> tensor<13x17xf32, #a> {
+      %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+          : (tensor<13x24xf32, #a>, tensor<24x17xi8, #w>) -> tensor<13x17xf32, #a> {
+        %d = arith.sitofp %c : tensor<6x5xi8> to tensor<6x5xf32>
+        %1 = linalg.matmul ins(%x, %d : tensor<4x6xf32>, tensor<6x5xf32>)
+            outs(%s : tensor<4x5xf32>) -> tensor<4x5xf32>
+        coremesh.yield %1 : tensor<4x5xf32>
+      }
+      return %0 : tensor<13x17xf32, #a>
+    }
+    ```
+  }];
+  let arguments = (ins Variadic<CoreMesh_LaidOut>:$inputs);
+  let results = (outs CoreMesh_LaidOut:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
 def CoreMesh_LocalOp : CoreMesh_Op<"local", [
     RecursiveMemoryEffects, SingleBlock, IsolatedFromAbove]> {
   let summary = "what each core computes on its blocks alone";

@@ -77,3 +77,19 @@ func.func @borders(%a: tensor<7x11xf16, #rows>) -> tensor<7x28xf16, #bordered> {
       : tensor<7x11xf16, #rows> to tensor<7x28xf16, #bordered>
   return %0 : tensor<7x28xf16, #bordered>
 }
+
+#tile = #coremesh.layout<grid(4, 4), [y ring, x ring]>
+#aligned = #coremesh.layout<grid(4, 4), [y ring skew, x ring]>
+#scales = #coremesh.layout<grid(4, 4), [x ring]>
+// CHECK-LABEL: func.func @blocks
+func.func @blocks(%a: tensor<13x24xf32, #tile>, %w: tensor<24x17xi8, #aligned>, %g: tensor<17xf32, #scales>)
+    -> tensor<13x17xf32, #tile> {
+  // CHECK: coremesh.block_gemm (%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) sums %[[SUM:.*]] :
+  // CHECK-SAME: (tensor<13x24xf32, #{{.*}}>, tensor<24x17xi8, #{{.*}}>, tensor<17xf32, #{{.*}}>) ->
+  %0 = coremesh.block_gemm (%x = %a, %c = %w, %s = %g) sums %t
+      : (tensor<13x24xf32, #tile>, tensor<24x17xi8, #aligned>, tensor<17xf32, #scales>) -> tensor<13x17xf32, #tile> {
+    // CHECK-NEXT: coremesh.yield %[[SUM]] : tensor<4x5xf32>
+    coremesh.yield %t : tensor<4x5xf32>
+  }
+  return %0 : tensor<13x17xf32, #tile>
+}

@@ -243,3 +243,91 @@ func.func @local_c3(%a: tensor<6x9xf32, #a>) {
   }
   return
 }
+
+// -----
+
+#a = #coremesh.layout<grid(3, 3), [y ring, x ring]>
+func.func @block_gemm_c1(%a: tensor<6x9xf32, #a>, %w: tensor<9x9xi8, #a>) {
+  // expected-error@+1 {{cannot make 'tensor<7x9xf32>' of the rows of 'tensor<6x9xf32>'}}
+  %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+      : (tensor<6x9xf32, #a>, tensor<9x9xi8, #a>) -> tensor<7x9xf32, #a> {
+    coremesh.yield %s : tensor<3x3xf32>
+  }
+  return
+}
+
+// -----
+
+#a = #coremesh.layout<grid(3, 3), [y ring, x ring]>
+#t = #coremesh.layout<grid(3, 3), [x ring, y ring]>
+func.func @block_gemm_c1_axes(%a: tensor<6x9xf32, #t>, %w: tensor<9x9xi8, #a>) {
+  // expected-error@+1 {{needs its left operand and its result as [y, x]}}
+  %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+      : (tensor<6x9xf32, #t>, tensor<9x9xi8, #a>) -> tensor<6x9xf32, #a> {
+    coremesh.yield %s : tensor<2x3xf32>
+  }
+  return
+}
+
+// -----
+
+#a = #coremesh.layout<grid(3, 4), [y ring, x ring]>
+func.func @block_gemm_c2(%a: tensor<6x9xf32, #a>, %w: tensor<9x9xi8, #a>) {
+  // expected-error@+1 {{needs all tensors on one square grid, not on 3 x 4 and 3 x 4 cores}}
+  %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+      : (tensor<6x9xf32, #a>, tensor<9x9xi8, #a>) -> tensor<6x9xf32, #a> {
+    coremesh.yield %s : tensor<2x3xf32>
+  }
+  return
+}
+
+// -----
+
+#a = #coremesh.layout<grid(3, 3), [y ring, x ring]>
+#t = #coremesh.layout<grid(3, 3), [y, x]>
+func.func @block_gemm_c2_rings(%a: tensor<6x9xf32, #a>, %w: tensor<9x9xi8, #t>) {
+  // expected-error@+1 {{needs equal blocks in their places, along rings}}
+  %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+      : (tensor<6x9xf32, #a>, tensor<9x9xi8, #t>) -> tensor<6x9xf32, #a> {
+    coremesh.yield %s : tensor<2x3xf32>
+  }
+  return
+}
+
+// -----
+
+#a = #coremesh.layout<grid(3, 3), [y ring, x ring]>
+#t = #coremesh.layout<grid(3, 3), [*, x ring]>
+func.func @block_gemm_c3(%a: tensor<6x9xf32, #a>, %w: tensor<9x9xi8, #t>) {
+  // expected-error@+1 {{needs an operand behind the first that y splits}}
+  %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+      : (tensor<6x9xf32, #a>, tensor<9x9xi8, #t>) -> tensor<6x9xf32, #a> {
+    coremesh.yield %s : tensor<2x3xf32>
+  }
+  return
+}
+
+// -----
+
+#a = #coremesh.layout<grid(3, 3), [y ring, x ring]>
+#t = #coremesh.layout<grid(3, 3), [y ring, x ring skew]>
+func.func @block_gemm_c4(%a: tensor<6x9xf32, #a>, %w: tensor<9x9xi8, #t>) {
+  // expected-error@+1 {{can have only its summed dimension skewed}}
+  %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+      : (tensor<6x9xf32, #a>, tensor<9x9xi8, #t>) -> tensor<6x9xf32, #a> {
+    coremesh.yield %s : tensor<2x3xf32>
+  }
+  return
+}
+
+// -----
+
+#a = #coremesh.layout<grid(3, 3), [y ring, x ring]>
+func.func @block_gemm_c5(%a: tensor<6x9xf32, #a>, %w: tensor<9x9xi8, #a>) {
+  // expected-error@+1 {{yields ('tensor<3x3xi8>'), needs the blocks of its results ('tensor<2x3xf32>')}}
+  %0 = coremesh.block_gemm (%x = %a, %c = %w) sums %s
+      : (tensor<6x9xf32, #a>, tensor<9x9xi8, #a>) -> tensor<6x9xf32, #a> {
+    coremesh.yield %c : tensor<3x3xi8>
+  }
+  return
+}

@@ -20,7 +20,7 @@ from bench.mesh.speed import speed
 from tilewright.plan.mesh.kv_cache import capacity
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Program
 from tilewright.sim.coremesh.timing import Sync, time_program

@@ -15,7 +15,7 @@ from bench.mesh.layers import HALF, decode
 from tilewright.plan.mesh.decoders.decoder import Decoder
 from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
 from tilewright.plan.mesh.product import Product
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh import functional, wavelets
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.timing import time_program

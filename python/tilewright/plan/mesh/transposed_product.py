@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.plan.mesh.kernels import MatMul, Store
 from tilewright.plan.mesh.product import ALL, Product
-from tilewright.plan.mesh.rotation import Rotation, slots
+from tilewright.plan.mesh.shifting.rotation import Rotation, slots
 from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, differ, equal, term
 from tilewright.plan.mesh.writer import Writer, cores, slot
 from tilewright.sim.coremesh.program import Program, Slot

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.dialects.coremesh.layout import Layout
+from tilewright.dialects.coremesh.layout import Layout, Split
 from tilewright.reference import types
 from tilewright.reference.errors import InterpreterError
 from tilewright.reference.program import Node
@@ -66,6 +67,32 @@ def local(frame: Any, node: Node, *inputs: np.ndarray) -> Any:
     except UserError as error:
         raise InterpreterError(f"coremesh.local: {error}") from None
     return out[0] if len(out) == 1 else out
+
+
+@handles("coremesh.block_gemm")
+def block_gemm(frame: Any, node: Node, *inputs: np.ndarray) -> Any:
+    """The body on the blocks of each core, summed in the order of blocks."""
+    sources, target = node.once("layouts", lambda: (_plain(node.op.operands), _plain(node.op.results)[0]))
+    shape, side = types.shape_of(node.result_type()), target.height
+    made: dict[tuple[int, int], np.ndarray] = {}
+    for y in range(side):
+        for x in range(side):
+            total = np.zeros(target.block_shape(shape), types.dtype_of(node.result_type()))
+            for at in range(side):
+                left = sources[0].shard(inputs[0], (y, at))
+                rights = [layout.shard(one, (at, x)) for layout, one in zip(sources[1:], inputs[1:], strict=True)]
+                (total,) = frame.run(node.body, [left, *rights, total])
+            made[y, x] = np.asarray(total)
+    return target.assemble(made, shape)
+
+
+def _plain(values: Any) -> list[Layout]:
+    """Layouts as if cores were counted as they stand, and nothing was aligned yet: which block is which."""
+    return [replace(one, splits=tuple(map(_in_place, one.splits))) for one in _layouts(values)]
+
+
+def _in_place(split: Split | None) -> Split | None:
+    return None if split is None else Split(split.axis, blocks=split.blocks)
 
 
 def _layouts(values: Any) -> list[Layout]:

@@ -10,10 +10,11 @@ from typing import Any
 from tilewright.core.errors import TilewrightError
 from tilewright.dialects.coremesh import ProgramBuilder, block_type
 from tilewright.dialects.coremesh import program as coremesh_program
-from tilewright.ir.generics import body, uses, walk
+from tilewright.ir.generics import uses, walk
 from tilewright.mlir import ir
 from tilewright.passes import located
 from tilewright.plan.mesh.collectives.layouts import Laid, laid
+from tilewright.plan.mesh.collectives.regions import copied
 from tilewright.sim.coremesh_ir.expressions import to_affine
 
 
@@ -37,28 +38,12 @@ def _write(op: ir.Operation, builder: ProgramBuilder, reads: list[Laid], writes:
     for value, buffer, how in zip(builder.inputs, sources, reads, strict=True):
         builder.place(value, buffer[0], [to_affine(one.expr) for one in how.blocks()], how.order)
     with builder.compute("local", [one[0] for one in sources], [one[0] for one in targets]) as tiles:
-        known = dict(zip(body(op).arguments, tiles, strict=True))
-        for inner in body(op).operations:
-            copy = inner.operation.clone()
-            _rename(copy, known)
-            known.update(zip(inner.operation.results, copy.results, strict=True))
+        builder.yield_(*copied(op, tiles))
     made = [
         builder.collect([(buffer[0], [to_affine(one.expr) for one in how.blocks()])], value.type, how.order)
         for value, buffer, how in zip(op.results, targets, writes, strict=True)
     ]
     builder.yield_(*made)
-
-
-def _rename(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> None:
-    """Let an op, and what is in it, read copies."""
-
-    def visit(inner: ir.Operation) -> ir.WalkResult:
-        for at, operand in enumerate(inner.operands):
-            if operand in known:
-                inner.operands[at] = known[operand]
-        return ir.WalkResult.ADVANCE
-
-    op.walk(visit)
 
 
 def rewrite(options: Any, op: ir.Operation) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from python.plan.mesh.paths import paths
 from tilewright.core.errors import UserError
-from tilewright.plan.mesh.compute_shift import Plan, compute_shift_product
+from tilewright.plan.mesh.shifting.compute_shift import Plan, compute_shift_product
 from tilewright.sim.coremesh.functional import run
 
 PLANS = [

@@ -15,7 +15,7 @@ from python.plan.mesh.paths import busiest, distances
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
-from tilewright.plan.mesh.shifted_product import shifted_product, shifted_products
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product, shifted_products
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.losses import lost_values
 from tilewright.sim.coremesh.functional import run

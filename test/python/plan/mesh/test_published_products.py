@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tilewright.plan.mesh.product import Product
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.timing import time_program
 

@@ -15,7 +15,7 @@ from tilewright.plan.mesh.multicast_product import summa
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.reduction import Scheme
 from tilewright.plan.mesh.reduction_cost import allreduce_cycles, broadcast_cycles, reduce_cycles
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Program

@@ -14,6 +14,7 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import create, create_fill, create_generic, create_number
 from tilewright.mlir import ir
 from tilewright.plan.mesh.attention import Divide, Exponentials, Peak, Scores, Weighted
+from tilewright.plan.mesh.collectives.regions import Region, copied
 from tilewright.plan.mesh.kernels import AsRow, Combine, Fill, MatMul, PutAt, Store, VecMat
 from tilewright.plan.mesh.writer import Kernel
 from tilewright.sim.coremesh.combinations import identity, op_of
@@ -38,6 +39,11 @@ def body(compute: Compute, tiles: list[ir.Value]) -> Sequence[ir.Value]:
 @singledispatch
 def _ops(kernel: Kernel, tiles: list[ir.Value]) -> ir.Value | list[ir.Value]:
     raise NotImplementedError(f"{type(kernel).__name__} has no ops")
+
+
+@_ops.register
+def _(kernel: Region, tiles: list[ir.Value]) -> list[ir.Value]:
+    return copied(kernel.op, tiles)
 
 
 @_ops.register

@@ -34,8 +34,8 @@ from tilewright.plan.mesh.decoders.decoder_kernels import (
 from tilewright.plan.mesh.kernels import Fill, Store
 from tilewright.plan.mesh.product import ALL, Accumulator, Product
 from tilewright.plan.mesh.reduction import Line, Scheme
-from tilewright.plan.mesh.rotation import Rotation, align, slots
-from tilewright.plan.mesh.shifted_product import compute_shift
+from tilewright.plan.mesh.shifting.rotation import Rotation, align, slots
+from tilewright.plan.mesh.shifting.shifted_product import compute_shift
 from tilewright.plan.mesh.terms import X, Y, at_least, less
 from tilewright.plan.mesh.transposed_product import transposed_rounds
 from tilewright.plan.mesh.writer import Combine, Writer, cores, slot

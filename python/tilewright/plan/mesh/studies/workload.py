@@ -20,7 +20,7 @@ from tilewright.core.errors import UserError
 from tilewright.plan.mesh.allreduce import Reduce, reduction
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.product import Product
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.program import Program
 

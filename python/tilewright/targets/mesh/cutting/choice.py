@@ -14,7 +14,7 @@ import numpy as np
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.product import Product, Skew
 from tilewright.plan.mesh.reduction_cost import choose as choose_scheme
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.colors import routes_by_color, usable_colors
 from tilewright.sim.coremesh.machine import Machine

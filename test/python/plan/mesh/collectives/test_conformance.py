@@ -199,3 +199,45 @@ def test_halos(grid: Grid):
         before, after = (tensor((n, 5), kind, grid, f"y{ring}, {'*' if number else 'x'}") for n in (7, grid[0] * size))
         fill = f"{number} : i8" if kind == "i8" else f"{number}.0 : {kind}"
         check(function(f"coremesh.halo %0 dim 0 from {first} step {step} of {size} fill {fill}", [before], after), x)
+
+
+BLOCKS = """
+func.func @f(%a: {a}, %w: {w}, %s: {s}) -> {c} {{
+  %r = coremesh.block_gemm (%x = %a, %c = %w, %g = %s) sums %t : ({a}, {w}, {s}) -> {c} {{
+    %e = tensor.empty() : tensor<{kt}x{nt}xf32>
+    %d = linalg.generic {{indexing_maps = [affine_map<(d0, d1) -> ({order})>, affine_map<(d0, d1) -> (d1)>,
+        affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}}
+        ins(%c, %g : tensor<{block}xi8>, tensor<{nt}xf32>) outs(%e : tensor<{kt}x{nt}xf32>) {{
+    ^bb0(%code: i8, %scale: f32, %out: f32):
+      %v = arith.sitofp %code : i8 to f32
+      %p = arith.mulf %v, %scale : f32
+      linalg.yield %p : f32
+    }} -> tensor<{kt}x{nt}xf32>
+    %m = linalg.matmul ins(%x, %d : tensor<{mt}x{kt}xf32>, tensor<{kt}x{nt}xf32>)
+        outs(%t : tensor<{mt}x{nt}xf32>) -> tensor<{mt}x{nt}xf32>
+    coremesh.yield %m : tensor<{mt}x{nt}xf32>
+  }}
+  return %r : {c}
+}}
+"""
+
+
+@pytest.mark.parametrize("skew", ["", " skew"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("side", [1, 2, pytest.param(3, marks=SLOW), 5])
+def test_products_of_blocks(side: int, turned: bool, skew: str):
+    """Codes of either order go round, scales stay; aligned by the host or by the program."""
+    for m, k, n in [(1, 1, 1), (7, 13, 5)]:
+        mt, kt, nt = (-(-size // side) for size in (m, k, n))
+        w = (n, k) if turned else (k, n)
+        kinds = {
+            "a": tensor((m, k), "f32", (side, side), "y ring, x ring"),
+            "w": tensor(w, "i8", (side, side), f"x ring, y ring{skew}" if turned else f"y ring{skew}, x ring"),
+            "s": tensor((n,), "f32", (side, side), "x ring"),
+            "c": tensor((m, n), "f32", (side, side), "y ring, x ring"),
+        }
+        block, order = (f"{nt}x{kt}", "d1, d0") if turned else (f"{kt}x{nt}", "d0, d1")
+        text = BLOCKS.format(**kinds, mt=mt, kt=kt, nt=nt, block=block, order=order)
+        inputs = [numbers((m, k), "f32"), numbers(w, "i8", 1), numbers((n,), "f32", 2)]
+        weight = inputs[1].T if turned else inputs[1]
+        np.testing.assert_array_equal(check(text, *inputs), inputs[0] @ (weight * inputs[2]))

@@ -12,7 +12,7 @@ from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.reduction import Scheme
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.plan.mesh.transposed_product import transposed_product
 
 KINDS = ("star", "chain", "tree", "two_phase", "k_tree", "ring")

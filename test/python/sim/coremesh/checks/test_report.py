@@ -14,7 +14,7 @@ from tilewright.plan.mesh.multicast_product import all_gather_product
 from tilewright.plan.mesh.multicast_product import summa as planned_summa
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.reduction import Scheme
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.report import check_program
 from tilewright.sim.coremesh.machine import machine

@@ -17,7 +17,7 @@ from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.reduction import Scheme
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh.checks.memory import core_classes, memory_map
 from tilewright.sim.coremesh.machine import Machine, machine
 from tilewright.sim.coremesh.profile import mesh_report, profile

@@ -13,7 +13,7 @@ import python.sim.coremesh.mesh_programs as programs
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.product import Product
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.profile import sampled_cores, trace
 from tilewright.sim.coremesh.wavelets import simulate

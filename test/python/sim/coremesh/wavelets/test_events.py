@@ -12,7 +12,7 @@ import pytest
 import python.sim.coremesh.mesh_programs as programs
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.product import Product
-from tilewright.plan.mesh.shifted_product import shifted_product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.wavelets import simulate
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.product import Accumulator, Product
-from tilewright.plan.mesh.rotation import Rotation, slots
-from tilewright.plan.mesh.shifted_product import compute_shift
+from tilewright.plan.mesh.shifting.rotation import Rotation, slots
+from tilewright.plan.mesh.shifting.shifted_product import compute_shift
 from tilewright.plan.mesh.terms import X, Y
 from tilewright.plan.mesh.writer import Axis, Writer
 from tilewright.sim.coremesh.program import Program

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tilewright.plan.mesh.product import Accumulator, Product
-from tilewright.plan.mesh.rotation import Rotation, align, slots
+from tilewright.plan.mesh.shifting.rotation import Rotation, align, slots
 from tilewright.plan.mesh.terms import X, Y
 from tilewright.plan.mesh.writer import Writer
 from tilewright.sim.coremesh.program import Order, Program

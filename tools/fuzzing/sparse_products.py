@@ -1,13 +1,14 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Campaign `sparse`: random products of which one operand is a constant with random zeros, against the reference."""
+"""Campaigns `sparse`, `mesh-sparse`: random products by a constant with random zeros, against the reference."""
 
 from __future__ import annotations
 
 import json
 import os
 import random
+import re
 from typing import TYPE_CHECKING, Any
 
 from .campaign import Campaign, describe
@@ -21,6 +22,8 @@ _PARTS_KEPT = (0.0, 0.02, 0.1, 0.3, 0.5, 0.8, 1.0)
 _WINDOWS = ((1, 2), (2, 4), (1, 4), (3, 8), (4, 4), (1, 16), (8, 32))
 #: Machines of the cases; the second has no AVX-512 and runs wherever the first does.
 TARGETS = ("cpu", "cpu", "cpu:x86-64-v3")
+#: How the cores of a mesh are to multiply, whatever is the fastest; empty: as it is planned.
+ALGORITHMS = ("", "condensed", "condensed_meshgemm")
 
 
 class SparseProducts(Campaign):
@@ -37,16 +40,26 @@ class SparseProducts(Campaign):
         """No case comes twice: a cache would only grow."""
         os.environ.setdefault("TILEWRIGHT_CACHE", "0")
 
+    targets = TARGETS
+
     def case(self, choose: random.Random) -> bytes:
         """A product."""
-        return text_of(choose).encode()
+        return text_of(choose, self.targets).encode()
 
     def execute(self, case: bytes) -> str | None:
         """Compile and interpret; compare."""
         return compared(case.decode())
 
 
-def text_of(choose: random.Random) -> str:
+class OnMesh(SparseProducts):
+    """The same products on a simulated mesh, whose cores hold the constant in any way."""
+
+    name = "mesh-sparse"
+    seconds = 300
+    targets = tuple(f"mesh:toy8x8 {algorithm}".strip() for algorithm in ALGORITHMS)
+
+
+def text_of(choose: random.Random, targets: tuple[str, ...] = TARGETS) -> str:
     """A module whose @main multiplies its input with a pruned constant."""
     import numpy as np
 
@@ -60,18 +73,23 @@ def text_of(choose: random.Random) -> str:
     dense = ("x", (k, n) if left else (m, k), element)
     inputs = [dense, *([("c", (m, n), sums)] if choose.random() < 0.3 else [])]
     text = _module(pattern, shape, left, element, sums, (m, k, n), inputs)
-    return with_head(choose, text, [(size, kind) for _, size, kind in inputs], {"w": (weight, element)})
+    of_weights = {"w": (weight, element)}
+    return with_head(choose, text, [(size, kind) for _, size, kind in inputs], of_weights, targets)
 
 
 def with_head(
-    choose: random.Random, text: str, inputs: list[tuple[tuple[int, ...], str]], weights: dict[str, tuple[Any, str]]
+    choose: random.Random,
+    text: str,
+    inputs: list[tuple[tuple[int, ...], str]],
+    weights: dict[str, tuple[Any, str]],
+    targets: tuple[str, ...] = TARGETS,
 ) -> str:
     """A module behind a line that says how it is run: kinds of its inputs, elements of its weights, the target."""
     head = {
         "seed": choose.randrange(1 << 32),
         "inputs": [[list(size), kind] for size, kind in inputs],
         "weights": {name: [list(array.shape), array.ravel().tolist(), kind] for name, (array, kind) in weights.items()},
-        "target": choose.choice(TARGETS),
+        "target": choose.choice(targets),
     }
     return f"// {json.dumps(head)}\n{text}"
 
@@ -154,10 +172,35 @@ def compared(text: str) -> str | None:
     inputs = [(rng.integers(-4, 5, size) * 0.5).astype(of_mlir(kind)) for size, kind in head["inputs"]]
     try:
         expected = tw.compile(text, target="reference", weights=weights)(*inputs)
-        found = tw.compile(text, target=head["target"], threads=2, weights=weights)(*inputs)
+        found = _compiled(text, head["target"], weights)(*inputs)
     except tw.UnsupportedError:
         return None
     except Exception as error:
         return describe(error)
     wrong = next(filter(None, map(difference, found, expected)), None)
     return f"results differ: {wrong}" if wrong else None
+
+
+def _compiled(text: str, target: str, weights: dict[str, np.ndarray]) -> Any:
+    """The module for a target, behind which an algorithm may stand that its product is to take."""
+    import tilewright as tw
+
+    target, _, algorithm = target.partition(" ")
+    if not algorithm:
+        return tw.compile(text, target=target, threads=2, weights=weights)
+    from tilewright.targets.mesh.pipeline import PIPELINE
+
+    planned = tw.compile(text, target=target, weights=weights, stop_after="plan")
+    return tw.compile(_taking(planned, algorithm), target=target, weights=weights, pipeline=PIPELINE.after("plan"))
+
+
+def _taking(planned: str, algorithm: str) -> str:
+    """A plan whose condensed product takes the other algorithm: rows and the summed dimension change places along y."""
+
+    def other(found: re.Match[str]) -> str:
+        if found[1] == algorithm:
+            return found[0]
+        loops = [{"": "y", "y": ""}.get(axis, axis) for axis in json.loads(found[2])]
+        return f'coremesh.algorithm = "{algorithm}", coremesh.loops = {json.dumps(loops)}'
+
+    return re.sub(r'coremesh.algorithm = "(condensed\w*)", coremesh.loops = (\[.*?\])', other, planned)

@@ -21,6 +21,7 @@ CAMPAIGNS = {
     "gpu": ("programs", "OnGpu"),
     "open": ("programs", "OpenSizes"),
     "mesh": ("programs", "OnMesh"),
+    "mesh-sparse": ("sparse_products", "OnMesh"),
     "asan": ("sanitized", "Sanitized"),
     "sparse": ("sparse_products", "SparseProducts"),
 }

@@ -28,7 +28,7 @@ from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, 
 from tilewright.targets.mesh.placement import Axes, Placement
 from tilewright.targets.mesh.products import product
 from tilewright.targets.mesh.reductions import reduction
-from tilewright.targets.mesh.weights.condensed import condensed_product
+from tilewright.targets.mesh.weights.condensed import ROUND, STANDING, condensed_meshgemm, condensed_product
 from tilewright.targets.mesh.weights.sparse import weight_of
 
 
@@ -152,12 +152,15 @@ def _windowed(op: ir.Operation, loops: list[str], placement: Placement) -> ir.Va
 
 def _multiplied(op: ir.Operation, found: Product, loops: list[str], placement: Placement) -> ir.Value:
     algorithm = _algorithm(op)
-    if algorithm != "condensed":
+    if algorithm not in (STANDING, ROUND):
         return product(op, found, algorithm, loops, placement)
     weight = weight_of(op, found, placement.fixed)
-    if weight is None:
-        raise UserError(f"{ALGORITHM} is 'condensed' where no weight has zeros or is of codes; use gemv or meshgemm")
-    return condensed_product(op, found, weight, loops, placement)
+    if weight is None or (algorithm == ROUND and weight.rows is None):
+        what = "no weight has zeros or is of codes" if weight is None else "the other operand is a vector"
+        others = "gemv or meshgemm" if weight is None else f"gemv or {STANDING}"
+        raise UserError(f"{ALGORITHM} is '{algorithm}' where {what}; use {others}")
+    how = condensed_product if algorithm == STANDING else condensed_meshgemm
+    return how(op, found, weight, loops, placement)
 
 
 def _collect(op: ir.Operation, placement: Placement) -> None:

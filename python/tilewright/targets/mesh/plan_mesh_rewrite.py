@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -55,7 +56,15 @@ from tilewright.targets.mesh.elements.spread import is_by_rows, left_outside, sp
 from tilewright.targets.mesh.images.planner import Images, mark_borders
 from tilewright.targets.mesh.moving.reshapes import reshaped_axes
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, sliced_axes
-from tilewright.targets.mesh.weights.condensed_choice import condensed_cycles, move_cycles, reason_against
+from tilewright.targets.mesh.weights.condensed import ROUND, STANDING
+from tilewright.targets.mesh.weights.condensed_choice import (
+    Held,
+    move_cycles,
+    reason_against,
+    round_about,
+    standing,
+    told,
+)
 from tilewright.targets.mesh.weights.sparse import Weight, open_products, weight_of
 
 Axes = tuple[str, ...]
@@ -218,9 +227,9 @@ class _Planner:
         loops = [""] * maps(op)[0].n_dims
         axis = self._axis_of_summed(op, found)
         choice = self._choose(op, found, axis is None)
-        weight = self._weight(op, found, choice)
-        if weight is not None:
-            return self._condensed(op, found, weight)
+        held = self._weight(op, found, choice)
+        if held is not None:
+            return self._condensed(op, found, *held)
         algorithm = choice.algorithm
         op.attributes[ALGORITHM] = ir.StringAttr.get(algorithm)
         if choice.parts.count > 1:
@@ -233,21 +242,29 @@ class _Planner:
             loops[found.rows], loops[found.columns] = "y", "x"
         return loops
 
-    def _weight(self, op: ir.Operation, found: Product, made: Choice) -> Weight | None:
-        """What the cores hold condensed; None where they hold elements."""
+    def _weight(self, op: ir.Operation, found: Product, made: Choice) -> tuple[Weight, Held] | None:
+        """What the cores hold condensed, and how they multiply by it; None where they hold elements."""
         weight = weight_of(op, found, self.fixed)
         if weight is None:
             return None
-        cycles = condensed_cycles(op, found, weight, self.side, self.machine)
+        ways = self._ways(op, found, weight)
         kind = ir.RankedTensorType(op.operands[weight.number].type)
         rows, columns = (-(-size // self.side) for size in kind.shape)
-        if self.depth or self._along(op, found, 1 - weight.number) is None:
-            cycles += self._moved(op, weight)
         count = rows * columns * _dtype(op.operands[weight.number]).itemsize
-        why = reason_against(weight, cycles, made.cycles[made.algorithm], count, self.machine)
-        told = "of its numbers that are not 0" if weight.how == "sparse" else "of its codes, decoded by each core"
-        remark(op, f"the weight is held dense: {why}" if why else f"{told}: {cycles:,.0f} cycles simulated")
-        return None if why else weight
+        why = reason_against(weight, ways, made.cycles[made.algorithm], count, self.machine)
+        remark(op, f"the weight is held dense: {why}" if why else told(weight, ways))
+        return None if why else (weight, ways[0])
+
+    def _ways(self, op: ir.Operation, found: Product, weight: Weight) -> list[Held]:
+        """To hold a weight condensed, the fastest first, with what brings operands and results where they belong."""
+        asked = (op, found, weight, self.side, self.machine, self._room(op))
+        ways = [way for way in (standing(*asked), round_about(*asked)) if way is not None]
+        value, along = op.operands[1 - weight.number], self._along(op, found, 1 - weight.number)
+        is_along = value in self.axes and along is not None
+        more = {STANDING: self.depth > 0 or along is None, ROUND: not self.depth and is_along}
+        moved = self._moved(op, weight)
+        whole = [replace(way, cycles=way.cycles + moved * more[way.algorithm]) for way in ways]
+        return sorted(whole, key=lambda way: way.cycles)
 
     def _moved(self, op: ir.Operation, weight: Weight) -> float:
         """Cycles for bringing an operand, or a result in a loop, to the other axis."""
@@ -258,9 +275,13 @@ class _Planner:
         count = prod(ir.RankedTensorType(op.results[0].type).shape) * _dtype(op.results[0]).itemsize
         return 2 * count / (self.machine.mesh.offchip_bytes_per_cycle or 1.0)
 
-    def _condensed(self, op: ir.Operation, found: Product, weight: Weight) -> list[str]:
-        op.attributes[ALGORITHM] = ir.StringAttr.get("condensed")
+    def _condensed(self, op: ir.Operation, found: Product, weight: Weight, how: Held) -> list[str]:
+        op.attributes[ALGORITHM] = ir.StringAttr.get(how.algorithm)
         loops = [""] * maps(op)[0].n_dims
+        if how.algorithm == ROUND:
+            assert weight.rows is not None
+            loops[weight.rows], loops[weight.columns] = "y", "x"
+            return loops
         loops[found.summed] = self._along(op, found, 1 - weight.number) or "y"
         loops[weight.columns] = "x" if loops[found.summed] == "y" else "y"
         return loops

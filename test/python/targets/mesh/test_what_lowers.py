@@ -110,6 +110,29 @@ def coded(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("MatMul", g.input("x", np.float32, [3, 64]), w), [3, 40]
 
 
+def pruned_of_many_rows(g: GraphBuilder) -> tuple[str, list[int]]:
+    w = drawn(256, 192) * (np.arange(256)[:, None] % 8 == np.arange(192) % 8)
+    return g.op("MatMul", g.input("x", np.float32, [256, 256]), g.weight(w)), [256, 192]
+
+
+def quantized(g: GraphBuilder) -> tuple[str, list[int]]:
+    """By a weight of bytes, which cores hold as such."""
+    x, w = g.input("x", np.int8, [24, 64]), g.weight((drawn(64, 40) * 30).astype(np.int8))
+    made = g.op("MatMulInteger", x, w, g.weight(np.array(3, np.int8)), g.weight(np.array(-2, np.int8)))
+    return g.op("Cast", made, to=1), [24, 40]
+
+
+def of_integers(g: GraphBuilder) -> tuple[str, list[int]]:
+    x, y = (g.input(name, np.int32, [24, 24]) for name in "ab")
+    return g.op("Cast", g.op("MatMul", x, y), to=1), [24, 24]
+
+
+def filtered_integers(g: GraphBuilder) -> tuple[str, list[int]]:
+    x, w = g.input("x", np.int8, [1, 3, 9, 7]), g.weight((drawn(5, 3, 3, 3) * 30).astype(np.int8))
+    made = g.op("ConvInteger", x, w, g.weight(np.array(3, np.int8)), pads=[1, 1, 1, 1])
+    return g.op("Cast", made, to=1), [1, 5, 9, 7]
+
+
 def repeated(g: GraphBuilder) -> tuple[str, list[int]]:
     x, w, r = g.input("x", np.float32, [4, 2, 6]), g.weight(drawn(1, 5, 6)), g.weight(drawn(1, 5, 5))
     return g.op("RNN", x, w, r, hidden_size=5), [4, 1, 2, 5]
@@ -123,6 +146,12 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     "batched product": ((batched, {"gemm", "local"}, set()),),
     "product with a pruned weight": ((pruned, {"allreduce", "local"}, set()),),
     "product with a weight of codes": ((coded, {"allreduce", "local"}, set()),),
+    "product of many rows with either": ((pruned_of_many_rows, {"block_gemm"}, set()),),
+    "product of integers, with zero points": (
+        (of_integers, {"gemm", "local"}, set()),
+        (quantized, {"allreduce", "local"}, set()),
+        (filtered_integers, {"halo", "local"}, set()),
+    ),
     "convolution, pooling": (
         (convolved(3, 5), {"halo", "local"}, set()),
         (convolved(40, 48), {"halo", "gemm", "local"}, {"linalg.generic", "tensor.collapse_shape"}),  # filters, once

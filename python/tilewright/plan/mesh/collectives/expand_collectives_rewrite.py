@@ -18,14 +18,13 @@ from tilewright.plan.mesh.collectives.laid_caches import append_anywhere, append
 from tilewright.plan.mesh.collectives.laid_collectives import move, multicast, reduce_dimension, shift, widen
 from tilewright.plan.mesh.collectives.laid_deals import steps
 from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, deal, laid
-from tilewright.plan.mesh.collectives.regions import Region
+from tilewright.plan.mesh.collectives.regions import block_gemm_program
 from tilewright.plan.mesh.kv_cache import Policy
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product, Skew
 from tilewright.plan.mesh.reduction import Scheme
 from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
-from tilewright.plan.mesh.shifting.block_product import BlockProduct, Part, block_product
 from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.plan.mesh.terms import X, Y
 from tilewright.plan.mesh.transposed_product import transposed_product
@@ -103,18 +102,6 @@ def _gemm(op: ir.Operation) -> Program:
     if algorithm == "allgather":
         return all_gather_product(product)
     return shifted_product(product, "cannon" if algorithm == "cannon" else "meshgemm")
-
-
-def _block_gemm(op: ir.Operation) -> Program:
-    *operands, result = (laid(value) for value in (*op.operands, *op.results))
-    left, *rights = (_part(value) for value in operands)
-    return block_product(BlockProduct(result.height, left, tuple(rights), _part(result), Region(op)))
-
-
-def _part(value: Laid) -> Part:
-    axes = tuple(None if split is None else split.axis for split in value.splits)
-    skewed = any(split is not None and split.skew for split in value.splits)
-    return Part(value.shape, value.tile, value.dtype, axes, skewed)
 
 
 def _gemm_t(op: ir.Operation) -> Program:
@@ -239,7 +226,7 @@ def _reshape_grid(op: ir.Operation) -> Program:
 EXPANSIONS: dict[str, Expansion] = {
     "coremesh.gemm": _gemm,
     "coremesh.gemm_t": _gemm_t,
-    "coremesh.block_gemm": _block_gemm,
+    "coremesh.block_gemm": block_gemm_program,
     "coremesh.gemv": _gemv,
     "coremesh.reduce": _reduce,
     "coremesh.allreduce": _reduce,

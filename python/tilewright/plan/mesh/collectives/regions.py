@@ -10,20 +10,38 @@ from dataclasses import dataclass
 
 from tilewright.ir.generics import body
 from tilewright.mlir import ir
+from tilewright.plan.mesh.collectives.layouts import Laid, laid
+from tilewright.plan.mesh.shifting.block_product import BlockProduct, Part, block_product
 from tilewright.plan.mesh.writer import Kernel
-from tilewright.sim.coremesh.program import Buffer, Cost
+from tilewright.reference.program import Reader
+from tilewright.sim.coremesh.program import Buffer, Cost, Program
+from tilewright.sim.coremesh_ir.cost import cost_of
 
 
 @dataclass(frozen=True, eq=False)
 class Region(Kernel):
-    """What the body of an op computes; it becomes that of a `coremesh.compute`, from which it is run and counted."""
+    """What the body of an op computes; it becomes that of a `coremesh.compute`, from which it is run."""
 
     op: ir.Operation
     name = "block_gemm"
 
     def cost(self, reads: tuple[Buffer, ...], writes: tuple[Buffer, ...]) -> Cost:
-        """None yet: who reads the program counts the ops."""
-        return Cost()
+        """Counted op by op, as what it becomes is."""
+        own = self.op.clone(ip=False)
+        return cost_of(Reader().node(own))
+
+
+def block_gemm_program(op: ir.Operation) -> Program:
+    """The program of a `coremesh.block_gemm`; inputs in the order of its operands."""
+    *operands, result = (laid(value) for value in (*op.operands, *op.results))
+    left, *rights = (_part(value) for value in operands)
+    return block_product(BlockProduct(result.height, left, tuple(rights), _part(result), Region(op)))
+
+
+def _part(value: Laid) -> Part:
+    axes = tuple(None if split is None else split.axis for split in value.splits)
+    skewed = any(split is not None and split.skew for split in value.splits)
+    return Part(value.shape, value.tile, value.dtype, axes, skewed)
 
 
 def copied(op: ir.Operation, tiles: Sequence[ir.Value]) -> list[ir.Value]:

@@ -111,17 +111,36 @@ def condensed(matrix: np.ndarray, side: int) -> tuple[np.ndarray, np.ndarray]:
         Numbers [side * most, n], those of block i from row i * most on, and their rows in the block, of the shortest
         integers; padded by zeros at row 0.
     """
+    blocks, most = _blocks(matrix, side), most_left(matrix, side)
+    order = np.argsort(blocks == 0, axis=1, kind="stable")[:, :most]
+    numbers = np.take_along_axis(blocks, order, axis=1)
+    order = np.where(numbers == 0, 0, order).astype(_places(matrix, side))
+    return numbers.reshape(side * most, -1), order.reshape(side * most, -1)
+
+
+def condensed_kinds(matrix: np.ndarray, side: int) -> tuple[ir.RankedTensorType, ir.RankedTensorType]:
+    """The types of what `condensed` returns."""
+    shape = [side * most_left(matrix, side), matrix.shape[1]]
+    return tuple(ir.RankedTensorType.get(shape, _element(kind)) for kind in (matrix.dtype, _places(matrix, side)))
+
+
+def most_left(matrix: np.ndarray, side: int) -> int:
+    """How many numbers that are not 0 the fullest column of all blocks has; one at least."""
+    return max(1, int(np.count_nonzero(_blocks(matrix, side), axis=1).max()))
+
+
+def _blocks(matrix: np.ndarray, side: int) -> np.ndarray:
     k, n = matrix.shape
     rows = -(-k // side)
     blocks = np.zeros((side * rows, n), matrix.dtype)
     blocks[:k] = matrix
-    blocks = blocks.reshape(side, rows, n)
-    order = np.argsort(blocks == 0, axis=1, kind="stable")
-    most = max(1, int(np.count_nonzero(blocks, axis=1).max()))
-    order = order[:, :most]
-    numbers = np.take_along_axis(blocks, order, axis=1)
-    order = np.where(numbers == 0, 0, order).astype(np.int8 if rows <= 128 else np.int16 if rows <= 32768 else np.int32)
-    return numbers.reshape(side * most, n), order.reshape(side * most, n)
+    return blocks.reshape(side, rows, n)
+
+
+def _places(matrix: np.ndarray, side: int) -> np.dtype:
+    """The shortest integers that count the rows of a block."""
+    rows = -(-len(matrix) // side)
+    return np.dtype(np.int8 if rows <= 128 else np.int16 if rows <= 32768 else np.int32)
 
 
 def short_codes(value: ir.Value) -> np.ndarray | None:
@@ -161,10 +180,13 @@ def packed(codes: np.ndarray, dim: int, side: int) -> np.ndarray:
 
 def constant(array: np.ndarray) -> ir.Value:
     """A tensor of known elements, at the current insertion point."""
-    element = {"bfloat16": ir.BF16Type, "float16": ir.F16Type, "float32": ir.F32Type}.get(array.dtype.name)
-    kind = ir.IntegerType.get_signless(array.itemsize * 8) if element is None else element.get()
     plain = np.ascontiguousarray(array)
     if array.dtype.name == "bfloat16":
         plain = plain.view(np.uint16)
-    shape = ir.RankedTensorType.get(list(array.shape), kind)
+    shape = ir.RankedTensorType.get(list(array.shape), _element(array.dtype))
     return create("arith.constant", [], shape, {"value": ir.DenseElementsAttr.get(plain, type=shape)})
+
+
+def _element(dtype: np.dtype) -> ir.Type:
+    kind = {"bfloat16": ir.BF16Type, "float16": ir.F16Type, "float32": ir.F32Type}.get(dtype.name)
+    return ir.IntegerType.get_signless(dtype.itemsize * 8) if kind is None else kind.get()

@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tilewright as tw
+from tilewright.core.errors import UserError
 from tilewright.demo.graph import GraphBuilder
+from tilewright.targets.mesh.pipeline import PIPELINE
 from tilewright.targets.mesh.weights.sparse import condensed, packed
 
 MESH = "mesh:toy8x8"
@@ -40,6 +43,15 @@ func.func @main(%x: tensor<{m}x{k}xf32>, %c: tensor<{m}x{n}xf32>) -> tensor<{m}x
       outs(%c : tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xf32>
   return %y : tensor<{m}x{n}xf32>
 }}
+"""
+
+
+DENSE = """
+func.func @main(%x: tensor<9x13xf32>, %w: tensor<13x8xf32>, %c: tensor<9x8xf32>) -> tensor<9x8xf32> {
+  %y = linalg.matmul ins(%x, %w : tensor<9x13xf32>, tensor<13x8xf32>)
+      outs(%c : tensor<9x8xf32>) -> tensor<9x8xf32>
+  return %y : tensor<9x8xf32>
+}
 """
 
 
@@ -90,6 +102,72 @@ def test_a_pruned_weight_of_a_model() -> None:
     np.testing.assert_array_equal(model(x)[0], x @ w)
     most = len(condensed(w, 8)[0])
     assert most < 61 and f"{most}x40xf32, {most}x40xi8" in model.explain()
+
+
+def test_rows_of_zeros_are_left_out() -> None:
+    """Which ones is a table that a pass makes, large enough to stand beside the weights."""
+    w = numbers(512, 24)
+    w[1::2] = 0
+    g = GraphBuilder("rows")
+    g.output(g.op("MatMul", g.input("x", np.float32, [5, 512]), g.weight(w)), "y", np.float32, [5, 24])
+    x = numbers(5, 512)
+    model: Any = tw.compile(g.model(), MESH)
+    np.testing.assert_array_equal(model(x)[0], x @ w)
+    assert "256x24xf32" in model.explain()
+
+
+def of_groups(k: int, n: int, kept: int, size: int = 4) -> np.ndarray:
+    """A weight of which each column has `kept` numbers of `size` in a row, each column others."""
+    order = RNG.random((-(-k // size), size, n)).argsort(1).argsort(1)
+    return RNG.integers(1, 5, (k, n)).astype(np.float32) * (order < kept).reshape(-1, n)[:k]
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("batch", [(), (2,)])
+def test_many_rows_go_round(batch: tuple[int, ...], left: bool) -> None:
+    """Of many rows, all of which no core would hold, what stands for the weight goes round; its time is foreseen."""
+    m, k, n = 203, 250, 246
+    w = of_groups(k, n, 1)
+    x = numbers(*batch, *((k, m) if left else (m, k)))
+    expected = w.T @ x if left else x @ w
+    g = GraphBuilder("round")
+    weight, given = g.weight(np.ascontiguousarray(w.T) if left else w), g.input("x", np.float32, list(x.shape))
+    made = g.op("MatMul", *((weight, given) if left else (given, weight)))
+    g.output(made, "y", np.float32, list(expected.shape))
+    model: Any = tw.compile(g.model(), MESH)
+    np.testing.assert_array_equal(model(x)[0], expected)
+    text = model.explain()
+    found = re.search(r"condensed_meshgemm: ([\d,]+) cycles simulated", text)
+    assert found is not None and re.search(rf"^block_gemm +8x8 +1 +{found[1]} ", text, re.MULTILINE), text
+    assert f"{len(condensed(w, 8)[0])}x{n}xi8" in text
+
+
+@pytest.mark.parametrize("code", ["i8", "i4"])
+def test_codes_go_round(code: str) -> None:
+    m, k, n = 190, 53, 37
+    w = RNG.integers(-8 if code == "i4" else -100, 8, (k, n)).astype(np.int8)
+    s = np.exp2(RNG.integers(-3, 3, (1, n))).astype(np.float32)
+    planned = edited(CODED.format(code=code, m=m, k=k, n=n), "condensed_meshgemm", {"w": w, "s": s})
+    x, c = numbers(m, k), numbers(m, n)
+    np.testing.assert_array_equal(planned(x, c)[0], x @ (w * s) + c)
+    assert "block_gemm" in planned.explain()
+
+
+def edited(text: str, algorithm: str, weights: dict[str, np.ndarray]) -> Any:
+    """A model whose product takes an algorithm, whatever was planned."""
+    planned = tw.compile(text, MESH, weights=weights, stop_after="plan")
+    text = re.sub(
+        r'coremesh.algorithm = "\w+", coremesh.loops = \[.*?\]',
+        f'coremesh.algorithm = "{algorithm}", coremesh.loops = ["y", "x", ""]',
+        planned,
+    )
+    assert algorithm in text
+    return tw.compile(text, MESH, weights=weights, pipeline=PIPELINE.after("plan"))
+
+
+def test_nothing_goes_round_for_a_weight_without_zeros() -> None:
+    with pytest.raises(UserError, match="is 'condensed_meshgemm' where no weight has zeros or is of codes; use gemv"):
+        edited(DENSE, "condensed_meshgemm", {})
 
 
 def test_a_weight_with_few_zeros_is_dense() -> None:

@@ -37,7 +37,7 @@ def emit(work: Compilation, folder: Path) -> None:
     with work.phase("emit"):
         block = _main(work.module)
         machines = {preset: machine(work.target.device, preset) for preset in PRESETS}
-        names = [symbol_of(op) for op in walk(work.module.operation, "ml_program.global")]
+        names = [symbol_of(op) for op in walk(work.module.operation, "ml_program.global") if not _has_elements(op)]
         weights = {name: emitting.weight(work, name) for name in names}
         buffer = io.BytesIO()
         work.module.operation.write_bytecode(buffer)
@@ -53,6 +53,11 @@ def emit(work: Compilation, folder: Path) -> None:
         manifest, kernels=tuple(kernels), code_files=(MODULE,), code_sha256=digest, entry="main"
     )
     write_files(folder, manifest, {MODULE: code}, weights, emitting.report(work))
+
+
+def _has_elements(op: ir.Operation) -> bool:
+    """Whether a global holds its elements itself: a table that a pass made."""
+    return "value" in op.attributes and isinstance(op.attributes["value"], ir.DenseElementsAttr)
 
 
 def _main(module: ir.Module) -> ir.Block:

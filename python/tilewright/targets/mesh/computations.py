@@ -19,6 +19,8 @@ INTEGERS = ("i1", "i8", "i16", "i32", "i64")
 KINDS = FLOATS + INTEGERS
 #: How an op combines; floats have a sign always.
 _COMBINES: dict[str, Combine] = {name: how for how in reversed(OPS) for name in OPS[how]}
+#: What sums products, and what multiplies.
+_SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 _BITS: dict[str, Combine] = {"arith.andi": "umin", "arith.ori": "umax"}
 
 
@@ -210,15 +212,15 @@ def _sided(free: list[list[int]], out: list[int], batch: tuple[int, ...], summed
 
 
 def factors_of(op: ir.Operation) -> tuple[int, int] | None:
-    """Whether a body adds the product of its two inputs, widened, to its result."""
+    """Whether a body adds the product of its two inputs, widened (integers with their sign), to its result."""
     if len(op.operands) != 3 or not any(kinds(op)):
         return None
     inputs = body(op).arguments
     last = maker(_yielded(op))
-    if last is None or last.name != "arith.addf" or inputs[2] not in last.operands:
+    if last is None or last.name not in _SUMS or inputs[2] not in last.operands:
         return None
-    times = maker(next(value for value in last.operands if value != inputs[2]))
-    if times is None or times.name != "arith.mulf":
+    times = maker(next((value for value in last.operands if value != inputs[2]), inputs[2]))
+    if times is None or times.name != _SUMS[last.name]:
         return None
     if [_widened(value) for value in times.operands] not in ([inputs[0], inputs[1]], [inputs[1], inputs[0]]):
         return None
@@ -227,7 +229,7 @@ def factors_of(op: ir.Operation) -> tuple[int, int] | None:
 
 def _widened(value: ir.Value) -> ir.Value:
     made = maker(value)
-    return made.operands[0] if made is not None and made.name == "arith.extf" else value
+    return made.operands[0] if made is not None and made.name in ("arith.extf", "arith.extsi") else value
 
 
 def _yielded(op: ir.Operation) -> ir.Value:

@@ -81,7 +81,8 @@ def added(left: ir.Value, right: ir.Value) -> ir.Value:
 
 
 def _sum(elements: list[ir.Value]) -> ir.Value:
-    return create("arith.addf", elements[:2], elements[0].type)
+    kind = elements[0].type
+    return create("arith.addf" if isinstance(kind, ir.FloatType) else "arith.addi", elements[:2], kind)
 
 
 def _slice(value: ir.Value, result: Sequence[int], spans: Mapping[int, tuple[int, int]]) -> ir.Value:

@@ -108,10 +108,14 @@ def _widened(op: ir.Operation, found: Windows, at: int, axes: Axes, placement: P
         shape = [placement.side * size if own == dim else count for own, count in enumerate(kind.shape)]
         places = {"dim": dim, "from": how.first - source.low[dim], "step": step, "size": size}
         attributes: dict[str, ir.Attribute] = {name: number(place) for name, place in places.items()}
-        attributes["fill"] = ir.FloatAttr.get(kind.element_type, source.fill or 0.0)
+        attributes["fill"] = _number_of(kind.element_type, source.fill or 0.0)
         result = laid_type(ir.RankedTensorType.get(shape, kind.element_type), axes, placement.side)
         value = create("coremesh.halo", [value], result, attributes)
     return value
+
+
+def _number_of(kind: ir.Type, value: float) -> ir.Attribute:
+    return ir.FloatAttr.get(kind, value) if isinstance(kind, ir.FloatType) else ir.IntegerAttr.get(kind, int(value))
 
 
 def _bordered(op: ir.Operation, found: Windows, at: int, axes: Axes, block: ir.Value) -> ir.Value:

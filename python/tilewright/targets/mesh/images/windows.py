@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tilewright.ir.generics import body, constant_of, is_copy, kinds, maker, maps
 from tilewright.mlir import ir
-from tilewright.targets.mesh.computations import FLOATS, loop_sizes, unfit_body
+from tilewright.targets.mesh.computations import KINDS, loop_sizes, unfit_body
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,8 @@ def windows(op: ir.Operation) -> Windows | str:
         kind = ir.RankedTensorType(value.type)
         if not kind.has_static_shape or 0 in kind.shape:
             return f"it reads windows of sizes that a run tells: {kind}"
-        if str(kind.element_type) not in FLOATS:
-            return f"cores compute with {', '.join(FLOATS)}, not {kind.element_type}"
+        if str(kind.element_type) not in KINDS:
+            return f"cores compute with {', '.join(KINDS)}, not {kind.element_type}"
     reduces = kinds(op)
     operands = [[_dim(expr, reduces) for expr in map_.results] for map_ in maps(op)]
     if any(dim is None or dim.stride < 0 or dim.first < 0 for dims in operands for dim in dims):
@@ -154,7 +154,7 @@ def _source(value: ir.Value) -> Source:
     if filled is None or filled.name != "linalg.fill" or not is_border:
         return whole
     number = constant_of(filled.operands[0])
-    if number is None:
+    if number is None or (isinstance(number, int) and int(float(number)) != number):
         return whole
     return _bordered(part, made, tuple(lists[0]), float(number))
 

@@ -19,7 +19,8 @@ from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
 from tilewright.targets.mesh.control.windows import forget_unread, window
 from tilewright.targets.mesh.elements.rows import ROWS, gather, picked_rows
 from tilewright.targets.mesh.elementwise import elementwise
-from tilewright.targets.mesh.images.on_grid import as_product, in_place
+from tilewright.targets.mesh.images.as_product import as_product
+from tilewright.targets.mesh.images.on_grid import in_place
 from tilewright.targets.mesh.images.plan import roles_of
 from tilewright.targets.mesh.images.windows import windows
 from tilewright.targets.mesh.moves import Moves

@@ -210,6 +210,8 @@ class _Planner:
                 return False
         remark(op, f"{choice} simulated")
         op.attributes[ALGORITHM] = ir.StringAttr.get(choice.way)
+        if choice.parts.count > 1:
+            op.attributes[PARTS] = choice.parts.attribute()
         op.attributes[LOOPS] = texts(list(choice.loops))
         self.axes[op.results[0]] = tuple(choice.loops[loop] for loop in found.out)
         mark_borders(found)

@@ -6,7 +6,8 @@
 In place (`windows`): cores split any two loops of the result among them; each gets the borders of its block from its
 neighbours, and computes alone, with the filter of what it makes. As a product (`im2col`, Chellapilla et al., 2006):
 rows of the result are split along y and channels along x, windows of a core's channels become rows of a matrix, and
-MeshGEMM multiplies it by the filters, of which each core holds a part.
+MeshGEMM multiplies it by the filters, of which each core holds a part; in parts where the matrix outgrows the cores:
+along rows, places of a window (which are added up) or channels that are made.
 """
 
 from __future__ import annotations
@@ -22,13 +23,17 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import body, kinds
 from tilewright.mlir import ir
 from tilewright.plan.mesh.halo import Halo, halo
+from tilewright.plan.mesh.product import Product
+from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh.checks.memory import core_classes
 from tilewright.sim.coremesh.machine import Machine
-from tilewright.sim.coremesh.program import Cost
+from tilewright.sim.coremesh.program import Cost, Program
 from tilewright.sim.coremesh.timing import time_program
 from tilewright.targets.mesh.attributes import Fixed
 from tilewright.targets.mesh.computations import factors_of
-from tilewright.targets.mesh.cutting.choice import Sizes, choose
+from tilewright.targets.mesh.cutting.cuts import Tiles, fastest
+from tilewright.targets.mesh.cutting.parts import Parts
+from tilewright.targets.mesh.images.tiles import WindowTiles
 from tilewright.targets.mesh.images.windows import Dim, Windows
 
 Axes = tuple[str, ...]
@@ -46,6 +51,7 @@ class Choice:
         cycles: simulated, of one call, with what brings the sources where they are read.
         filters: bytes of them in each core.
         bytes: of the fullest core.
+        parts: of a product.
     """
 
     way: Way
@@ -53,10 +59,12 @@ class Choice:
     cycles: float
     filters: int
     bytes: int
+    parts: Parts = Parts()
 
     def __str__(self) -> str:
         """For a remark."""
-        return f"{self.way}, loops along ({', '.join(axis or '*' for axis in self.loops)}): {self.cycles:,.0f} cycles"
+        told = f"{self.way}, loops along ({', '.join(axis or '*' for axis in self.loops)}): {self.cycles:,.0f} cycles"
+        return f"{told} in {self.parts}," if self.parts.count > 1 else told
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,7 @@ class _Asked:
 
     def __init__(self, op: ir.Operation, found: Windows, lies: list[Axes | None], whole: set[int], grid: Grid) -> None:
         self.op, self.found, self.lies, self.whole = op, found, lies, whole
-        self.side, self.machine, self.fixed = grid.side, grid.machine, grid.fixed
+        self.side, self.machine, self.fixed, self.room = grid.side, grid.machine, grid.fixed, grid.room
         self.kinds = [of_mlir(str(ir.RankedTensorType(value.type).element_type)) for value in op.operands]
         self.work = sum(view.operation.name.partition(".")[0] in ("arith", "math") for view in body(op).operations)
 
@@ -206,21 +214,41 @@ class _Asked:
             return
         sizes, side, loops = self.found.sizes, self.side, [""] * len(self.found.sizes)
         loops[roles.rows], loops[roles.columns] = "y", "x"
-        depth = -(-sizes[roles.summed] // side)
-        m = side * -(-sizes[roles.rows] // side) * prod(sizes[loop] for loop in roles.others)
-        k, n = side * depth * roles.taps(sizes), sizes[roles.columns]
-        made = choose(Sizes(m, k, n, self.kinds[0], self.kinds[-1], fixed=(False, True)), side, self.machine)
-        if "meshgemm" not in made.cycles or made.parts.count > 1:
+        channels, n = -(-sizes[roles.summed] // side), -(-sizes[roles.columns] // side)
+        m = -(-sizes[roles.rows] // side) * prod(sizes[loop] for loop in roles.others)
+        widths = self.kinds[roles.image].itemsize, self.kinds[-1].itemsize
+        image = self._image(roles)
+        tiles = WindowTiles(1, m, roles.taps(sizes), n, *widths, (False, False), channels, image)
+        made = fastest(tiles, self._multiplied, self.machine, self.room)
+        if made is None:
             return
-        axes = tuple(loops)
-        windows = Cost(0, 1, m * k // side**2, 8 * self.kinds[0].itemsize)
-        cycles = made.cycles["meshgemm"] + self.machine.kernel_cycles(windows)
+        parts, cycles = made
+        k, bits = tiles.k * channels, 8 * widths[0]
+        cycles += self.machine.kernel_cycles(Cost(0, parts.m * parts.k, m * k, bits))
+        cycles += self.machine.kernel_cycles(Cost(0, parts.k - 1, m * n * (parts.k - 1), 8 * widths[1]))
         of_image = roles.axes(found)
         borders = self._halos(roles.image, of_image)
         cycles += borders.cycles + self._brought(roles.image, of_image)
-        blocks = [m // side * k // side, k // side * -(-n // side), m // side * -(-n // side)]
-        own = 2 * (blocks[0] + blocks[1]) * self.kinds[0].itemsize + blocks[2] * self.kinds[-1].itemsize
-        yield Choice("im2col", axes, cycles, blocks[1] * self.kinds[0].itemsize, max(own, borders.bytes))
+        part = tiles.part(parts)
+        own = 2 * (part.m + part.n) * part.k * channels * widths[0] + part.m * part.n * widths[1] + tiles.beside(parts)
+        yield Choice("im2col", tuple(loops), cycles, k * n * widths[0], max(own, borders.bytes), parts)
+
+    def _image(self, roles: Roles) -> int:
+        """Bytes of what a core reads windows from, with its border."""
+        shape = list(ir.RankedTensorType(self.op.operands[roles.image].type).shape)
+        dims = self.found.operands[roles.image]
+        for at, (dim, axis) in enumerate(zip(dims, roles.axes(self.found), strict=True)):
+            if axis:
+                whole = dim.loop is None
+                shape[at] = -(-shape[at] // self.side) if whole else part_of(dim, self.found.sizes, self.side)[1]
+        return prod(shape) * self.kinds[roles.image].itemsize
+
+    def _multiplied(self, tiles: Tiles) -> Program:
+        """One product of windows by filters that the host has aligned."""
+        assert isinstance(tiles, WindowTiles)
+        m, k, n = (self.side * size for size in (tiles.m, tiles.k * tiles.channels, tiles.n))
+        kinds = self.kinds[0], self.kinds[-1], self.kinds[-1]
+        return shifted_product(Product(m, k, n, self.side, self.side, *kinds, "run", "host"))
 
 
 @dataclass(frozen=True)

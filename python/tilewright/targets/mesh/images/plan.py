@@ -224,7 +224,8 @@ class _Asked:
             return
         parts, cycles = made
         k, bits = tiles.k * channels, 8 * widths[0]
-        cycles += self.machine.kernel_cycles(Cost(0, parts.m * parts.k, m * k, bits))
+        copies = parts.m + (parts.m > 1) + (tiles.k > parts.k)  # read for all rows, cut, put side by side
+        cycles += self.machine.kernel_cycles(Cost(0, tiles.k * copies, m * k * copies, bits))
         cycles += self.machine.kernel_cycles(Cost(0, parts.k - 1, m * n * (parts.k - 1), 8 * widths[1]))
         of_image = roles.axes(found)
         borders = self._halos(roles.image, of_image)

@@ -13,6 +13,7 @@ from bench.mesh.published import GROUPS, MODELS, TOKENS
 from tilewright.plan.mesh.decoders.decode_layer import DecodeLayer, decode_layer
 from tilewright.plan.mesh.decoders.decoder import Decoder
 from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
+from tilewright.plan.mesh.decoders.transition import Transition
 from tilewright.plan.mesh.kv_cache import Cache
 from tilewright.plan.mesh.reduction import Scheme
 from tilewright.sim.coremesh.machine import machine
@@ -45,6 +46,14 @@ def decode(model: str, side: int, tokens: int) -> Program:
     cache = Cache("concat", side, side, tile(tokens, side), side * decoder.slice(side), HALF)
     scheme = Scheme("k_tree", 2, (GROUPS[side],))
     return decode_layer(DecodeLayer(decoder, cache, 0, (scheme, scheme)))
+
+
+def transition(model: str, first: int, then: int, tokens: int = TOKENS) -> Transition:
+    """From the layer of a prompt on one grid to that of a token on another; the prompt is padded to full rows."""
+    rows = tile(tokens, then)
+    decoder = _decoder(MODELS[model].width, MODELS[model].hidden)
+    cache = Cache("shift", then, then, rows + 1, then * decoder.slice(then), HALF)
+    return Transition(PrefillLayer(decoder, first, rows * then), cache)
 
 
 @functools.cache

@@ -50,16 +50,21 @@ bool Expression::uses(int dim) const {
   });
 }
 
-int64_t Expression::compute(int64_t op, int64_t left, int64_t right) {
+/// A division by what is no positive number.
+[[noreturn]] static void divides(int64_t right) {
+  throw std::runtime_error("an expression of the program divides by " +
+                           std::to_string(right) +
+                           ": as in MLIR, it must be a positive number");
+}
+
+inline int64_t Expression::compute(int64_t op, int64_t left, int64_t right) {
   // Wraps around as NumPy's integers do.
   if (op == Add)
     return static_cast<int64_t>(static_cast<uint64_t>(left) + right);
   if (op == Multiply)
     return static_cast<int64_t>(static_cast<uint64_t>(left) * right);
   if (right <= 0)
-    throw std::runtime_error("an expression of the program divides by " +
-                             std::to_string(right) +
-                             ": as in MLIR, it must be a positive number");
+    divides(right);
   int64_t quotient = left / right, rest = left % right;
   if (rest < 0) {
     --quotient;
@@ -68,15 +73,13 @@ int64_t Expression::compute(int64_t op, int64_t left, int64_t right) {
   return op == Mod ? rest : quotient;
 }
 
-int64_t Expression::evaluate(size_t index, int64_t place, int64_t fixed,
+int64_t Expression::evaluate(size_t index, int64_t fixed,
                              const Ints &loops) const {
   const Node &node = nodes[index];
   if (node.op == Constant)
     return node.value;
   if (node.op != Dimension)
     return compute(node.op, values[node.left], values[node.right]);
-  if (node.changes)
-    return place;
   return node.value < 2 ? fixed : loops[node.value - 2];
 }
 
@@ -85,9 +88,48 @@ bool Expression::one(int64_t fixed, const Ints &loops, int64_t &value) const {
     return false;
   values.resize(nodes.size());
   for (size_t index = 0; index < nodes.size(); ++index)
-    values[index] = evaluate(index, 0, fixed, loops);
+    values[index] = evaluate(index, fixed, loops);
   value = values.back();
   return true;
+}
+
+/// The values of a node that changes along a row, where what it is made of is
+/// known.
+void Expression::column(size_t index, const Ints &places) const {
+  const Node &node = nodes[index];
+  Ints &made = columns[index];
+  if (node.op == Dimension) {
+    made = places;
+    return;
+  }
+  made.resize(places.size());
+  auto run = [&](auto left, auto right) {
+    switch (node.op) {
+    case Add:
+      for (size_t at = 0; at < made.size(); ++at)
+        made[at] = compute(Add, left(at), right(at));
+      break;
+    case Multiply:
+      for (size_t at = 0; at < made.size(); ++at)
+        made[at] = compute(Multiply, left(at), right(at));
+      break;
+    default:
+      for (size_t at = 0; at < made.size(); ++at)
+        made[at] = compute(node.op, left(at), right(at));
+    }
+  };
+  auto all = [&](int part) {
+    return [column = columns[part].data()](size_t at) { return column[at]; };
+  };
+  auto one = [&](int part) {
+    return [value = values[part]](size_t) { return value; };
+  };
+  if (!nodes[node.right].changes)
+    run(all(node.left), one(node.right));
+  else if (!nodes[node.left].changes)
+    run(one(node.left), all(node.right));
+  else
+    run(all(node.left), all(node.right));
 }
 
 const Ints &Expression::along(const Ints &places, int64_t fixed,
@@ -96,19 +138,18 @@ const Ints &Expression::along(const Ints &places, int64_t fixed,
   folded.clear();
   for (size_t index = 0; index < nodes.size(); ++index)
     if (!nodes[index].changes) {
-      values[index] = evaluate(index, 0, fixed, loops);
+      values[index] = evaluate(index, fixed, loops);
       if (nodes[index].whole)
         folded.push_back(values[index]);
     }
   auto [found, added] = known.try_emplace(folded);
   if (!added)
     return found->second;
-  found->second.reserve(places.size());
-  for (int64_t place : places) {
-    for (size_t index = 0; index < nodes.size(); ++index)
-      if (nodes[index].changes)
-        values[index] = evaluate(index, place, fixed, loops);
-    found->second.push_back(values.back());
-  }
+  // Node by node: one operation for all places is a loop without a choice.
+  columns.resize(nodes.size());
+  for (size_t index = 0; index < nodes.size(); ++index)
+    if (nodes[index].changes)
+      column(index, places);
+  found->second = columns.back();
   return found->second;
 }

@@ -52,13 +52,14 @@ private:
   };
   int read(const int64_t *&words, int along);
   static int64_t compute(int64_t op, int64_t left, int64_t right);
-  int64_t evaluate(size_t index, int64_t place, int64_t fixed,
-                   const Ints &loops) const;
+  int64_t evaluate(size_t index, int64_t fixed, const Ints &loops) const;
+  void column(size_t index, const Ints &places) const;
 
   std::vector<Node> nodes;
   int dims = 0;
   mutable std::map<Ints, Ints> known;
   mutable Ints folded, values;
+  mutable std::vector<Ints> columns;
 };
 
 } // namespace twmesh::timing

@@ -120,6 +120,32 @@ class Store(Kernel):
 
 
 @dataclass(frozen=True)
+class Cut(Kernel):
+    """Some of the elements of tiles that lie one behind the other along a dimension.
+
+    Attributes:
+        first, count: of the elements.
+    """
+
+    dimension: int
+    first: int
+    count: int
+    name = "cut"
+
+    def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Tiles of [cores, ..., n, ...] to one of [cores, ..., count, ...]."""
+        joined = np.concatenate(tiles, axis=self.dimension + 1)
+        return (joined.take(range(self.first, self.first + self.count), axis=self.dimension + 1),)
+
+    def cost(self, reads: Buffers, writes: Buffers) -> Cost:
+        """One element each, in one call, to join tiles, and to cut them; at least to copy one."""
+        joined = sum(one.shape[self.dimension] for one in reads)
+        made, joins, cuts = prod(writes[0].shape), len(reads) > 1, joined != self.count
+        elements = joins * made // self.count * joined + (cuts or not joins) * made
+        return Cost(0, joins + (cuts or not joins), elements, _bits(writes[0]))
+
+
+@dataclass(frozen=True)
 class AsRow(Kernel):
     """A tile as the only row of one with a dimension more."""
 

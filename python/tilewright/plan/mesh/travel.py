@@ -161,7 +161,7 @@ class Step:
         }
         linear = {"y": Y, "x": X}
         lengths = {"y": height, "x": width}
-        ways = [_logical(linear[axis], lengths[axis]) if axis in ring else [((), linear[axis])] for axis in ("y", "x")]
+        ways = [logical(linear[axis], lengths[axis]) if axis in ring else [((), linear[axis])] for axis in ("y", "x")]
         return [
             ((*of_y, *of_x), {"linear": linear, "ring": {"y": y, "x": x}}) for (of_y, y), (of_x, x) in product(*ways)
         ]
@@ -259,7 +259,7 @@ def _batches(pieces: int) -> list[tuple[int, int, int]]:
     return [batch for batch in batches if batch[0] and batch[2]]
 
 
-def _logical(place: Term, length: int) -> list[tuple[tuple[Condition, ...], Term]]:
+def logical(place: Term, length: int) -> list[tuple[tuple[Condition, ...], Term]]:
     """Places along the folded ring: of even places on the line, and of odd ones."""
     even, odd = ((equal(place % 2, 0),), place // 2), ((equal(place % 2, 1),), length - (place + 1) // 2)
     return [even, odd] if length > 1 else [((), place)]

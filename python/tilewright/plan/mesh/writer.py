@@ -76,6 +76,10 @@ class Writer:
         self._buffers[name] = Buffer(name, tuple(shape), np.dtype(dtype), slots)
         return name
 
+    def tile(self, name: str) -> tuple[tuple[int, ...], np.dtype]:
+        """Shape and type of a slot of a buffer."""
+        return self._buffers[name].shape, self._buffers[name].dtype
+
     def route(self, name: str, axis: Axis, source: TermLike, order: Order = "linear") -> str:
         """Paths along an axis; the same under the same name are shared. Returns its name."""
         made = Route(name, axis, term(source).expr, order)

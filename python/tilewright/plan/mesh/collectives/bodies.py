@@ -15,7 +15,7 @@ from tilewright.ir.generics import create, create_fill, create_generic, create_n
 from tilewright.mlir import ir
 from tilewright.plan.mesh.attention import Divide, Exponentials, Peak, Scores, Weighted
 from tilewright.plan.mesh.collectives.regions import Region, copied
-from tilewright.plan.mesh.kernels import AsRow, Combine, Fill, MatMul, PutAt, Store, VecMat
+from tilewright.plan.mesh.kernels import AsRow, Combine, Cut, Fill, MatMul, PutAt, Store, VecMat
 from tilewright.plan.mesh.writer import Kernel
 from tilewright.sim.coremesh.combinations import identity, op_of
 from tilewright.sim.coremesh.program import Compute
@@ -75,6 +75,11 @@ def _(kernel: Store, tiles: list[ir.Value]) -> ir.Value:
 
 
 @_ops.register
+def _(kernel: Cut, tiles: list[ir.Value]) -> ir.Value:
+    return _part(_joined(tiles, kernel.dimension), kernel.dimension, kernel.first, kernel.count)
+
+
+@_ops.register
 def _(kernel: AsRow, tiles: list[ir.Value]) -> ir.Value:
     shape = _shape(tiles[0])
     groups = [[0, 1], *([dim + 1] for dim in range(1, len(shape)))] if shape else []
@@ -110,7 +115,7 @@ def _(kernel: PutAt, tiles: list[ir.Value]) -> ir.Value:
 
 @_ops.register
 def _(kernel: Combine, tiles: list[ir.Value]) -> ir.Value:
-    tile = _first(tiles[0], kernel.dimension, kernel.count)
+    tile = _part(tiles[0], kernel.dimension, 0, kernel.count)
     shape, rank = _shape(tile), len(_shape(tile))
     del shape[kernel.dimension]
     kind = ir.RankedTensorType(tile.type).element_type
@@ -167,15 +172,15 @@ def _(kernel: Divide, tiles: list[ir.Value]) -> ir.Value:
     return _pointwise("arith.divf", tiles[0], _repeated(tiles[1], tiles[0]))
 
 
-def _first(tile: ir.Value, dimension: int, count: int) -> ir.Value:
-    """The first elements along a dimension."""
+def _part(tile: ir.Value, dimension: int, first: int, count: int) -> ir.Value:
+    """Some of the elements along a dimension."""
     kind, shape = ir.RankedTensorType(tile.type), _shape(tile)
     if shape[dimension] == count:
         return tile
     shape[dimension] = count
     numbers = ir.DenseI64ArrayAttr.get
     attributes = {
-        "static_offsets": numbers([0] * len(shape)),
+        "static_offsets": numbers([first if dim == dimension else 0 for dim in range(len(shape))]),
         "static_sizes": numbers(shape),
         "static_strides": numbers([1] * len(shape)),
         "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 0, 0]),

@@ -21,10 +21,10 @@ from tilewright.plan.mesh.collectives.layouts import KINDS, Laid, deal, laid
 from tilewright.plan.mesh.collectives.regions import block_gemm_program
 from tilewright.plan.mesh.kv_cache import Policy
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
+from tilewright.plan.mesh.moves.reshape_grid import Reshape, reshape_grid
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product, Skew
 from tilewright.plan.mesh.reduction import Scheme
-from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
 from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.plan.mesh.terms import X, Y
 from tilewright.plan.mesh.transposed_product import transposed_product

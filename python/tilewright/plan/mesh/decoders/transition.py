@@ -5,16 +5,13 @@
 
 Nothing is loaded again (WaferLLM, OSDI 2025, section 4.4). What a prompt's layer leaves lies along folded rings,
 weights aligned as MeshGEMM has them; a token's layer wants blocks as cores stand, and `o` and `down` with their axes
-exchanged. Each matrix goes from grid to grid first (`reshape_grid`), then, if need be, to the other axes (`relayout`).
-Norms are two vectors, which both layouts hold from the start.
+exchanged (`reshape_grid`). Matrices that lie alike, also of several layers, move together. Norms are two vectors, which
+both layouts hold from the start.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from math import gcd
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,52 +19,28 @@ from tilewright.core.errors import UserError
 from tilewright.plan.mesh.decoders.decoder import Decoder
 from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer
 from tilewright.plan.mesh.kv_cache import Cache
-from tilewright.plan.mesh.relayout import Placing, Relayout, Spread, relayout
-from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
-from tilewright.sim.coremesh.checks.memory import core_classes
+from tilewright.plan.mesh.moves.line_move import line_program
+from tilewright.plan.mesh.moves.reshape_grid import Reshape, reshape_grid, steps_of
+from tilewright.sim.coremesh.checks.lifetimes import buffer_bytes, live_buffers
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
-from tilewright.sim.coremesh.timing.grown import time_grown
+from tilewright.sim.coremesh.timing import time_program
 
 
 @dataclass(frozen=True)
 class Move:
-    """One matrix on its way.
+    """Matrices on their way, all alike, as a tensor [copies, rows, columns].
 
     Attributes:
-        reshape: from grid to grid.
-        turned: its rows lie along x then, and its columns along y.
+        names: of the layer's tensors; of each there are as many as layers move together.
     """
 
-    name: str
+    names: tuple[str, ...]
     reshape: Reshape
-    turned: bool = False
 
-    def programs(self) -> tuple[Program, ...]:
-        """One after the other; each has one input ``x`` and one output."""
-        first = reshape_grid(self.reshape)
-        return (first, relayout(self._turn())) if self.turned else (first,)
-
-    def _turn(self) -> Relayout:
-        what = self.reshape
-        assert what.blocks is not None
-        rows, columns = what.blocks[1]
-        before = Placing((Spread("y", block=rows), Spread("x", block=columns)))
-        after = Placing((Spread("x", block=rows), Spread("y", block=columns)))
-        return Relayout((what.m, what.n), *what.to_grid, before, after, what.dtype)
-
-    def on(self, prompt: int, tokens: int) -> Move:
-        """The same on square grids of other sides, with tiles of the same sizes, all of them full."""
-        assert self.reshape.blocks is not None
-        rows, columns = self.reshape.blocks[0]
-        full = replace(
-            self.reshape,
-            m=min(prompt * rows, tokens * self.reshape.blocks[1][0]),
-            n=min(prompt * columns, tokens * self.reshape.blocks[1][1]),
-            from_grid=(prompt, prompt),
-            to_grid=(tokens, tokens),
-        )
-        return replace(self, reshape=full)
+    def program(self) -> Program:
+        """With one input ``x`` and one output."""
+        return reshape_grid(self.reshape)
 
 
 @dataclass(frozen=True)
@@ -106,30 +79,38 @@ class Transition:
         """Of both layers."""
         return self.prefill.decoder
 
-    @cached_property
-    def moves(self) -> tuple[Move, ...]:
-        """Of one layer: its weights, and what it has cached."""
+    def moves(self, layers: int = 1) -> tuple[Move, ...]:
+        """Of so many layers that move together: their weights, and what they have cached."""
         decoder, sides = self.decoder, (self.prefill.side, self.cache.height)
-        wide, inner = ([-(-size // side) for side in sides] for size in (decoder.width, decoder.hidden))
+        width, hidden = decoder.width, decoder.hidden
+        wide, inner = ([-(-size // side) for side in sides] for size in (width, hidden))
         heads = [decoder.slice(side) for side in sides]
         tokens = [-(-self.prefill.tokens // side) for side in sides]
-        found = [self._move(name, (wide, heads), True) for name in ("q", "k", "v")]
-        found += [self._move(name, (wide, inner), True) for name in ("up", "gate")]
-        found += [
-            self._move("o", (heads, wide), True, turned=True),
-            self._move("down", (inner, wide), True, turned=True),
-        ]
-        return (*found, *(self._move(f"cached {name}", (tokens, heads), False) for name in ("k", "v")))
-
-    def _move(self, name: str, tiles: tuple[list[int], list[int]], skewed: bool, turned: bool = False) -> Move:
-        decoder, sides = self.decoder, (self.prefill.side, self.cache.height)
-        real = {"o": (decoder.width, decoder.width), "down": (decoder.hidden, decoder.width)}
-        real |= {one: (decoder.width, decoder.hidden) for one in ("up", "gate")}
-        real |= {f"cached {one}": (self.prefill.tokens, decoder.width) for one in ("k", "v")}
-        m, n = real.get(name, (decoder.width, decoder.width))
+        kinds = (
+            (("q", "k", "v"), (width, width), (wide, heads), "weights"),
+            (("up", "gate"), (width, hidden), (wide, inner), "weights"),
+            (("o",), (width, width), (heads, wide), "turned"),
+            (("down",), (hidden, width), (inner, wide), "turned"),
+            (("cached k", "cached v"), (self.prefill.tokens, width), (tokens, heads), "cached"),
+        )
         start, end = ((side, side) for side in sides)
-        blocks = ((tiles[0][0], tiles[1][0]), (tiles[0][1], tiles[1][1]))
-        return Move(name, Reshape(m, n, start, end, decoder.dtype, "ring", skewed, blocks), turned)
+        found = []
+        for names, (m, n), (rows, columns), kind in kinds:
+            blocks = ((rows[0], columns[0]), (rows[1], columns[1]))
+            what = Reshape(
+                m,
+                n,
+                start,
+                end,
+                decoder.dtype,
+                "ring",
+                skewed=kind != "cached",
+                blocks=blocks,
+                copies=layers * len(names),
+                turned=kind == "turned",
+            )
+            found.append(Move(names, what))
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -137,53 +118,43 @@ class MoveTime:
     """What a move takes.
 
     Attributes:
-        cycles: from grids that are smaller in the same ratio where these are large.
-        peak: bytes that a core holds at its fullest, of this matrix alone.
+        cycles: along lines, one step after the other.
+        peak: bytes that a core holds at its fullest, of what moves alone.
     """
 
-    name: str
+    names: tuple[str, ...]
     cycles: float
     peak: int
 
 
-def time_transition(what: Transition, machine: Machine) -> tuple[MoveTime, ...]:
-    """Return what the matrices of one layer take, one after the other; equal ones are simulated once.
-
-    Raises:
-        UserError: times on smaller grids do not tell those of these.
-    """
-    known: dict[Move, MoveTime] = {}
-    found = []
-    for move in what.moves:
-        same = replace(move, name="")
-        if same not in known:
-            known[same] = time_move(same, machine)
-        found.append(replace(known[same], name=move.name))
-    return tuple(found)
-
-
-def time_move(move: Move, machine: Machine, least: int = 0) -> MoveTime:
-    """Return what one matrix takes.
+def time_transition(what: Transition, machine: Machine, layers: int = 1, samples: int = 5) -> tuple[MoveTime, ...]:
+    """Return what the matrices of so many layers that move together take, kind by kind.
 
     Args:
-        least: the first grid that is simulated, as a multiple of the smallest two in this ratio; 0: of 16 rows.
-
-    Raises:
-        UserError: times on smaller grids do not tell those of these.
+        samples: see `time_move`.
     """
-    prompt, tokens = move.reshape.from_grid[0], move.reshape.to_grid[0]
-    times = gcd(prompt, tokens)
+    return tuple(time_move(move, machine, samples) for move in what.moves(layers))
 
-    def part(number: int) -> Callable[[int], Program]:
-        return lambda small: move.on(small * prompt // times, small * tokens // times).programs()[number]
 
-    count = 1 + move.turned
-    least = least or max(2, -(-16 * times // prompt))
-    cycles = sum(
-        time_grown(part(one), times, machine, least=least, most=8 * least, step=1).cycles for one in range(count)
-    )
-    peaks = [core_classes(part(one)(min(least, times)))[0].peak for one in range(count)]
-    return MoveTime(move.name, cycles, max(peaks))
+def time_move(move: Move, machine: Machine, samples: int = 5) -> MoveTime:
+    """Return what matrices of one kind take.
+
+    In each step all lines of the grid move side by side and none hears of another, so that lines are simulated instead
+    of the grid: its first, and where they differ ``samples`` of them, evenly spread, of which the slowest counts. A
+    step begins when the one before has ended everywhere: an upper bound, as cores that are done early go on.
+    """
+    cycles = 0.0
+    for line, tile in steps_of(move.reshape):
+        numbers = np.unique(np.linspace(0, line.across - 1, samples if line.signs[1] else 1).astype(int))
+        programs = [line_program(line.alone(number), tile, move.reshape.dtype) for number in numbers.tolist()]
+        # One row is like no other.
+        cycles += max(time_program(program, machine, share=False, loads=False).cycles for program in programs)
+    return MoveTime(move.names, cycles, _peak(move.program()))
+
+
+def _peak(program: Program) -> int:
+    sizes = {buffer.name: buffer_bytes(buffer) for buffer in program.buffers}
+    return max(sum(sizes[name] for name in live) for live in live_buffers(program))
 
 
 def cached_rows(cache: Cache, values: np.ndarray) -> np.ndarray:

@@ -19,10 +19,10 @@ from tilewright.plan.mesh.attention import attend
 from tilewright.plan.mesh.collectives.bodies import body
 from tilewright.plan.mesh.kv_cache import Cache, append
 from tilewright.plan.mesh.matrix_vector import MatrixVector, matrix_vector
+from tilewright.plan.mesh.moves.reshape_grid import Reshape, reshape_grid
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.reduction import Scheme
-from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
 from tilewright.plan.mesh.shifting.compute_shift import Plan, compute_shift_product
 from tilewright.plan.mesh.shifting.shifted_product import shifted_product, shifted_products
 from tilewright.plan.mesh.transposed_product import transposed_product

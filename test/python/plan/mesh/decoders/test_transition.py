@@ -16,9 +16,10 @@ from tilewright.plan.mesh.attention import mask
 from tilewright.plan.mesh.decoders.decode_layer import DecodeLayer, decode_layer
 from tilewright.plan.mesh.decoders.decoder import Decoder, full_width
 from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
-from tilewright.plan.mesh.decoders.transition import Transition, cached_rows, time_move
+from tilewright.plan.mesh.decoders.transition import Transition, cached_rows, time_move, time_transition
 from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.kv_cache import Cache
+from tilewright.sim.coremesh.checks.memory import core_classes
 from tilewright.sim.coremesh.functional import run
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.timing import time_program
@@ -27,11 +28,9 @@ from tilewright.sim.coremesh.timing import time_program
 def moved(what: Transition, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """All matrices, by the programs."""
     found = {}
-    for move in what.moves:
-        value = tensors[move.name]
-        for program in move.programs():
-            (value,) = run(program, {"x": value}).values()
-        found[move.name] = value
+    for move in what.moves():
+        together = np.stack([tensors[name] for name in move.names])
+        found |= dict(zip(move.names, run(move.program(), {"x": together})["x"], strict=True))
     return found
 
 
@@ -72,38 +71,56 @@ def test_the_token_after_a_prompt(side: int, rows: int, tokens: int, sizes: tupl
 def test_each_tile_lies_where_the_layer_wants_it():
     """The blocks that arrive are those of the decode layer's inputs: `o` by columns of cores, keys by rows."""
     what = Transition(PrefillLayer(Decoder(16, 24, 2, 1), 4, 6), Cache("shift", 2, 2, 4, 16))
-    last = {move.name: move.programs()[-1] for move in what.moves}
+    last = {move.names: move.program() for move in what.moves()}
     layer = decode_layer(DecodeLayer(what.decoder, what.cache, 6))
     wanted = {place.name: place for place in layer.inputs}
     shapes = {buffer.name: buffer.shape for buffer in layer.buffers}
     for name in ("o", "down"):
-        place, goal = last[name].outputs[0], wanted[name]
-        piece = next(buffer.shape for buffer in last[name].buffers if buffer.name == place.slot.buffer)
+        place, goal = last[(name,)].outputs[0], wanted[name]
+        piece = next(buffer.shape for buffer in last[(name,)].buffers if buffer.name == place.slot.buffer)
         for core in np.ndindex(2, 2):
-            first = [int(expr(core)) * size for expr, size in zip(place.block, piece, strict=True)]
+            first = [int(expr(core)) * size for expr, size in zip(place.block[1:], piece[1:], strict=True)]
             assert first == [
                 int(expr(core)) * size for expr, size in zip(goal.block, shapes[goal.slot.buffer], strict=True)
             ]
 
 
-@pytest.mark.parametrize("name", ["cached k", "o"])
-def test_times_from_smaller_grids(name: str):
-    """What grids in the same ratio say is what this one takes, to a thousandth of a cycle."""
-    decoder = Decoder(18 * 2, 18 * 4, dtype=np.float16, accumulator=np.float16)
-    what = Transition(PrefillLayer(decoder, 18, 18), Cache("shift", 9, 9, 2, 36, np.float16))
-    which = machine("wse2", "calibrated")
-    move = next(move for move in what.moves if move.name == name)
-    found, full = time_move(move, which, least=3), move.on(18, 9)
-    assert found.cycles == pytest.approx(sum(time_program(one, which).cycles for one in full.programs()), abs=1e-3)
-    assert 0 < found.peak < which.sram_bytes
+@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("layers", [1, 3])
+def test_times_of_lines(kind: int, layers: int):
+    """Lines by themselves take no less than the grid, and no more than cores gain that go on early."""
+    decoder = Decoder(40, 90, dtype=np.float16, accumulator=np.float16)
+    what = Transition(PrefillLayer(decoder, 11, 18), Cache("shift", 6, 6, 4, 42, np.float16))
+    which, move = machine("wse2", "calibrated"), what.moves(layers)[kind]
+    found, grid = time_move(move, which, samples=11), time_program(move.program(), which, loads=False)
+    assert grid.cycles - 1e-3 <= found.cycles <= 1.1 * grid.cycles
+    assert found.peak == core_classes(move.program())[0].peak < which.sram_bytes
+
+
+def test_more_layers_cost_fewer_rounds():
+    what = Transition(PrefillLayer(Decoder(40, 90), 11, 18), Cache("shift", 6, 6, 4, 42))
+    one, four = (
+        sum(move.cycles for move in time_transition(what, machine("wse2", "calibrated"), layers)) / layers
+        for layers in (1, 4)
+    )
+    assert four < 0.5 * one
+
+
+@pytest.mark.slow
+def test_a_wafer():
+    """8B from 660 x 660 to 360 x 360 cores, blocks of 7 rows to blocks of 12."""
+    half = np.dtype(np.float16)
+    decoder = Decoder(4096, 14336, dtype=half, accumulator=half)
+    what = Transition(PrefillLayer(decoder, 660, 4320), Cache("shift", 360, 360, 13, 4320, half))
+    took = time_transition(what, machine("wse2", "calibrated"), 4)
+    assert 5e5 < sum(move.cycles for move in took) / 4 < 2e6
 
 
 def test_programs_fit_a_router():
     what = Transition(PrefillLayer(Decoder(8, 6, 2, 1), 4, 4), Cache("shift", 2, 2, 4, 8))
-    for move in what.moves:
-        for program in move.programs() if move.name in ("o", "cached k") else ():
-            _, report = fit_program(program, machine("wse2"))
-            assert max(one.hops for one in report.distances) == 1
+    for move in what.moves(2):
+        _, report = fit_program(move.program(), machine("wse2"))
+        assert max(one.hops for one in report.distances) == 1
 
 
 def test_what_cannot_move():

@@ -5,15 +5,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from python.plan.mesh.paths import paths
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.fit_program import fit_program
-from tilewright.plan.mesh.reshape_grid import Reshape, reshape_grid
+from tilewright.plan.mesh.moves.reshape_grid import Reshape, reshape_grid
+from tilewright.sim.coremesh.expressions import Const, Dim
 from tilewright.sim.coremesh.functional import run
 from tilewright.sim.coremesh.machine import machine
+from tilewright.sim.coremesh.program import Order
 from tilewright.sim.coremesh.timing import time_program
 
 GRIDS = [(1, 1), (1, 4), (3, 3), (6, 4), (4, 7)]
@@ -37,6 +41,22 @@ def test_operands_of_a_product(from_grid: tuple[int, int], to_grid: tuple[int, i
     x = np.random.default_rng(1).integers(-99, 99, (11, 13)).astype(np.int32)
     what = Reshape(11, 13, from_grid, to_grid, np.int32, "ring", skewed)
     np.testing.assert_array_equal(run(reshape_grid(what), {"x": x})["x"], x)
+
+
+@pytest.mark.parametrize(
+    ("side", "to_side", "size"), [(5, 3, (11, 13)), (6, 6, (6, 9)), (4, 1, (3, 5)), (7, 4, (29, 8))]
+)
+@pytest.mark.parametrize("order", ["ring", "linear"])
+def test_axes_exchanged(order: Order, side: int, to_side: int, size: tuple[int, int]):
+    """Skewed operands come to exchanged axes without a transposition of their own; several matrices at once."""
+    x = np.random.default_rng(2).integers(-99, 99, (2, *size)).astype(np.int32)
+    what = Reshape(*size, (side, side), (to_side, to_side), np.int32, order, skewed=True, copies=2, turned=True)
+    program = reshape_grid(what)
+    np.testing.assert_array_equal(run(program, {"x": x})["x"], x)
+    place = program.outputs[0]
+    assert place.block == (Const(0), Dim(1), Dim(0))
+    with pytest.raises(UserError, match="not skewed"):
+        replace(what, skewed=False)
 
 
 def test_a_ring_does_not_grow():

@@ -98,7 +98,7 @@ def short(value: float) -> str:
     for unit, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= scale * 0.9999:
             return f"{value / scale:.3g}{unit}"
-    if value == 0 or abs(value) >= 1e-3:
+    if value == 0 or abs(value) >= 0.1:
         return f"{value:.3g}"
     for unit, scale in (("m", 1e-3), ("µ", 1e-6), ("n", 1e-9)):
         if abs(value) >= scale * 0.9999:

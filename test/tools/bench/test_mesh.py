@@ -28,7 +28,7 @@ def test_capacities(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 
 
 def test_committed_results():
-    """All published figures are there; rates within 5 %, below the ideal machine's; energies within 5 %."""
+    """All figures are there; rates within 5 %, below the ideal machine's; energies too; limits of time hold."""
     tables = json.loads(max(RESULTS.glob("mesh-*.json")).read_text())["tables"]
     assert len(tables["rates"]) == sum(len(model.prefill) + len(model.decode) for model in MODELS.values())
     assert len(tables["requests"]) == sum(len(published) for *_, published in REQUESTS.values())
@@ -37,5 +37,7 @@ def test_committed_results():
         assert abs(row["error_percent"]) < 5
         assert row["ideal"] > row["published"]
     assert all(abs(row["error_percent"]) < 5 for row in tables["energies"])
+    assert len(tables["transitions"]) == len(REQUESTS)
+    assert all(row["seconds"] < row["limit"] for row in tables["speed"])
     for row in tables["products"]:
         assert row["meshgemm"] <= min(row["cannon"], row["summa"], row["all_gather"])

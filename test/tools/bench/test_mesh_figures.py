@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bench.mesh.main import capacities, rates, requests
+from bench.mesh.main import capacities, energies, products, rates, requests, transitions
 from bench.mesh.published import A100_WATTS, ENERGY, MODELS, REQUESTS
 from tilewright.sim.coremesh.machine import machine
 
@@ -59,9 +59,9 @@ def predicted(request: pytest.FixtureRequest) -> dict[str, float]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("table", [rates, capacities])
+@pytest.mark.parametrize("table", [rates, transitions, capacities, energies, products])
 def test_committed_figures_are_those_of_today(table: Callable[[], list[dict[str, Any]]]):
-    """Tables 3 to 5, simulated again."""
+    """What is simulated, but for whole requests, simulated again."""
     tables = json.loads(max(RESULTS.glob("mesh-*.json")).read_text())["tables"]
     assert table() == tables[table.__name__]
 

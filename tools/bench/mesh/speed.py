@@ -22,7 +22,7 @@ from tilewright.sim.coremesh.timing import time_program
 
 _TURNS = 3
 #: Of what takes hundredths of a second.
-_SHORT = 10
+_SHORT = 40
 _SIDE = 64
 
 

@@ -13,12 +13,14 @@ import pytest
 
 from python.plan.mesh.paths import busiest, distances
 from tilewright.core.errors import UserError
+from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.shifting.shifted_product import shifted_product, shifted_products
 from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.losses import lost_values
 from tilewright.sim.coremesh.functional import run
+from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.program import Program
 
 GRIDS = [(1, 1), (1, 3), (2, 1), (2, 2), (3, 3), (2, 4), (6, 4), (3, 5), (4, 4), (5, 5), (6, 3), (7, 7), (8, 2)]
@@ -142,3 +144,10 @@ def test_paths_through_a_core(side: int):
 def test_products_that_make_no_sense(sizes: dict[str, Any]):
     with pytest.raises(UserError, match=next(iter(sizes))):
         Product(**{"m": 4, "k": 4, "n": 4, "height": 2, "width": 2} | sizes)
+
+
+def test_a_whole_wafer_of_cores():
+    """Colors, addresses and all checks of 720 x 720 cores (two to three seconds): no path more than on a small grid."""
+    _, report = fit_program(shifted_product(Product(720, 720, 720, 720, 720, np.float16)), machine("wse2"))
+    assert report.paths == (3, 3)
+    assert max(one.hops for one in report.distances) == 2

@@ -237,9 +237,8 @@ class _Sweep:
         working, kept = needs
         room = variant.sram - self.machine.mesh.code_bytes
         if working > room:
-            return Point(
-                variant, problem=f"a program needs {working} bytes of a core, which has {room} beside its code"
-            )
+            left = f"which has {room} beside its code" if room > 0 else "whose code alone fills it"
+            return Point(variant, problem=f"a program needs {working} bytes of a core, {left}: give cores more memory")
         away = max(kept + working - room, 0)
         streamed = min(away, kept) * variant.height * variant.width
         if streamed and not variant.offchip:

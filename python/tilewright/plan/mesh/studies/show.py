@@ -20,6 +20,11 @@ from tilewright.sim.coremesh.profile.sections import split_strip
 _SHOWN = 4
 
 
+def machines(count: int) -> str:
+    """So many."""
+    return f"{count} machine{'' if count == 1 else 's'}"
+
+
 def conditions(found: Exploration) -> str:
     """What the numbers hold for, in one line."""
     machine = found.machine
@@ -36,8 +41,8 @@ def as_text(found: Exploration) -> str:
     running = len(found.points) - len(failing)
     axes = "; ".join(f"{axis}: {AXES[axis]}" for axis in found.axes)
     told_ = [
-        f"{found.workload.name}: {len(found.points)} machines, {running} run it, {len(found.front)} on the front of "
-        f"{', '.join(found.axes)}",
+        f"{found.workload.name}: {machines(len(found.points))}, of which {running} can run it; "
+        f"{len(found.front)} on the front of {', '.join(found.axes)}",
         conditions(found),
         f"({axes})",
         "",
@@ -75,8 +80,8 @@ def sections(found: Exploration) -> list[Raw]:
     failing = [point for point in found.points if point.problem]
     axes = "; ".join(f"{axis}: {AXES[axis]}" for axis in found.axes)
     note = (
-        f"{len(found.points)} machines, {len(found.points) - len(failing)} run the model; none of "
-        f"those beats one of the {len(found.front)} on the front in one axis without losing in another. Axes: {axes}. "
+        f"{machines(len(found.points))}, of which {len(found.points) - len(failing)} can run the model; none of those "
+        f"beats one of the {len(found.front)} on the front in one axis without losing in another. Axes: {axes}. "
         "What of weights and cache does not fit streams in through the edge beside the programs; the slower counts. "
         "The split is that of the programs."
     )
@@ -85,7 +90,7 @@ def sections(found: Exploration) -> list[Raw]:
     parts = [section("Pareto front", *([shown] if shown else []), _table(found, rows), note=note)]
     if failing:
         lines = [(str(point.variant), point.problem) for point in failing]
-        summary = join([tag("b", f"{len(failing)} machines"), tag("span", "each with the reason")])
+        summary = join([tag("b", machines(len(failing))), tag("span", "each with the reason")])
         inside = tag("div", table(("machine", "why"), lines), cls="in")
         parts.append(section("What does not run", details(summary, inside)))
     return parts

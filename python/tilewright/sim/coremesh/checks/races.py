@@ -9,6 +9,7 @@ known without time. From the start of an asynchronous instruction to the wait fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,10 @@ def check_races(program: Program, field: Field | None = None, steps: list[Step] 
     """
     field = field or Field(program)
     Slots(program, field).run(steps if steps is not None else unroll(program))
+
+
+#: Slots that are tried one by one.
+_SHORT = 8
 
 
 class Slots:
@@ -94,7 +99,7 @@ class Slots:
         have = self.buffers[slot.buffer].slots
         found = []
         one = index.size == 1
-        for value in index[0].tolist() if one else np.unique(index).tolist():
+        for value in _values(index):
             touching = mask if one else mask & (index == value)
             if not touching.any():
                 continue
@@ -167,6 +172,12 @@ class Slots:
         for token in wait.tokens:
             for key, flight in self.waits.pop(token, ()):
                 self.flights[key].remove(flight)
+
+
+def _values(index: np.ndarray) -> Sequence[int]:
+    """What is in an array, or a short range around it: sorting what all cores have takes longer."""
+    low, high = int(index.min()), int(index.max())
+    return range(low, high + 1) if high - low < _SHORT else np.unique(index).tolist()
 
 
 def _is_full(holds: np.ndarray) -> bool:

@@ -1,16 +1,27 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a model for a mesh says of itself, as text."""
+"""What a model for a mesh says of itself, as text and as a page."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tilewright.mlir import ir
+from tilewright.report.document import document
+from tilewright.report.html import section, tag
 from tilewright.runtime.manifest import Manifest
+from tilewright.sim.coremesh.machine import machine
+from tilewright.sim.coremesh.profile import mesh_report
+from tilewright.sim.coremesh_ir.read import programs, read_program
 
 _COLUMNS = ("cycles", "compute", "communication", "overhead", "idle", "memory", "colors")
+
+_NOTE = (
+    "Memory here is that of a core with all that lives across programs, as weights do; the maps above show each program "
+    "by itself. Cycles here count the edge of the grid too."
+)
 
 
 def explain(manifest: Manifest, report: Mapping[str, Any]) -> str:
@@ -36,6 +47,26 @@ def explain(manifest: Manifest, report: Mapping[str, Any]) -> str:
         *_remarks(report.get("remarks", [])),
     ]
     return "\n".join(lines) + "\n"
+
+
+def page(text: str, module: ir.Module, manifest: Manifest) -> str:
+    """The text, and what the programs cost: cycles, maps of links and memory, routes.
+
+    Args:
+        text: of `explain`.
+        module: the programs.
+        manifest: of the model.
+    """
+    title, told = manifest.compile["model"], manifest.compile["mesh"]
+    said = section("What was compiled", tag("pre", text), note=_NOTE)
+    found = [read_program(op) for op in programs(module)]
+    if not found:
+        return document(title, [tag("header", tag("h1", title)), said])
+    steps = [kernel.details for kernel in manifest.kernels if kernel.details["height"]]
+    times = [step["times"] for step in steps] if len(steps) == len(found) else ()
+    device = manifest.target.partition(":")[2]
+    report = mesh_report(found, machine(device, "calibrated"), times=times, sync=told["sync"], title=title)
+    return report.html([said])
 
 
 def _edge(told: Mapping[str, Any]) -> str:

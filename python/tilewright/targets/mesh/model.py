@@ -15,7 +15,7 @@ from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.compiled import CompiledModel
 from tilewright.sim.coremesh_ir import execute  # noqa: F401  (lets the interpreter run programs)
 from tilewright.targets.mesh.emit import MODULE
-from tilewright.targets.mesh.explain import explain
+from tilewright.targets.mesh.explain import explain, page
 from tilewright.targets.reference.model import Interpreted
 
 
@@ -58,13 +58,15 @@ class MeshModel(Interpreted, CompiledModel):
         return {"programs": programs, "outside": len(self._manifest.compile["mesh"]["outside"])}
 
     def explain(self, path: str | Path | None = None, *, measure: bool = True) -> str:
-        """Return a text about the model: per step algorithm, grid, cycles, memory, colors; and write it to `path`.
+        """Return a text about the model: per step algorithm, grid, cycles, memory, colors.
 
         Args:
-            path: the file to write.
+            path: a file to write: the text, or, where its name ends in ``.html``, a page with that text, the split of
+                cycles, maps of links and memory, and routes.
             measure: nothing here is measured: times are simulated.
         """
         text = explain(self._manifest, self.report_data())
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            shown = page(text, self._module, self._manifest) if Path(path).suffix == ".html" else text
+            Path(path).write_text(shown, encoding="utf-8")
         return text

@@ -163,6 +163,10 @@ def test_what_it_says(tmp_path) -> None:
     compiled = tw.compile(product(13, 29, 7), TARGET)
     text = compiled.explain(tmp_path / "page.txt")
     assert text == (tmp_path / "page.txt").read_text()
+    assert compiled.explain(tmp_path / "page.html") == text
+    page = (tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>") and page.count("<img") == 6 and "memory" in page
+    assert "Routes and memory (PLMR)" in page and "meshgemm" in page
     for told in ("tier T1", "preset calibrated", "1 GHz", "sync dataflow", "8x8", "all of the model's arithmetic"):
         assert told in text
     told = compiled.report_data()["target"]

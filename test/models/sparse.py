@@ -159,17 +159,23 @@ def granular_inputs(
     return {"x": np.where(mask, random.random((m, k), np.float32) + np.float32(0.1), np.float32(0))}
 
 
-def lengths(batch: int, sequence: int, seed: int = 0) -> np.ndarray:
+def lengths(batch: int, sequence: int, about: int = 30, seed: int = 0) -> np.ndarray:
     """Numbers of tokens of sentences: log-normal about 30, as in GLUE's tasks, at most `sequence`."""
-    drawn = np.random.default_rng(seed).lognormal(np.log(30), 0.5, batch)
+    drawn = np.random.default_rng(seed).lognormal(np.log(about), 0.5, batch)
     return np.clip(drawn.round(), 4, sequence).astype(int)
 
 
 def ragged_inputs(
-    batch: int = 1, sequence: int = 128, full: bool = False, vocabulary: int = 30522, seed: int = 0, **sizes: object
+    batch: int = 1,
+    sequence: int = 128,
+    full: bool = False,
+    about: int = 30,
+    vocabulary: int = 30522,
+    seed: int = 0,
+    **sizes: object,
 ) -> dict[str, np.ndarray]:
     """Inputs of an encoder of `bert.py`: sentences of different lengths, or all as long as the room for them."""
-    counts = np.full(batch, sequence) if full else lengths(batch, sequence, seed)
+    counts = np.full(batch, sequence) if full else lengths(batch, sequence, about, seed)
     ids = np.random.default_rng(seed).integers(0, vocabulary, (batch, sequence), dtype=np.int64)
     mask = (np.arange(sequence) < counts[:, None]).astype(np.int64)
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros((batch, sequence), np.int64)}

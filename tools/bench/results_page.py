@@ -37,7 +37,8 @@ _GAIN_HEAD = (
 )
 _GAINS = """A gain is the time of another form of the model, compiled by us, too, over ours: `dense` has 1e-30 in place
 of zeros, `mask alone` and `blocks alone` have one format for all weights, `padded` pads experts to the fullest, `full`
-has no padding to leave out. Middles and targets are of gains: above the target is good."""
+has no padding to leave out, `whole` computes padding like tokens. Middles and targets are of gains: above the target is
+good."""
 _BESIDE = """A gain is the time of a peer that has a target of its own, over ours. Middles and targets are of gains:
 above the target is good."""
 _OWN = "own "  # how other forms of a model are named that are ours, too

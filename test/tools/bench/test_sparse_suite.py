@@ -22,6 +22,7 @@ from bench.measure import OWN, Row, judge, measure, prepare
 from bench.peers.scipy_bsr import ScipyBsr
 from bench.peers.scipy_csr import ScipyCsr
 from bench.sparse_product import constant_operand
+from bench.suites import padding
 from bench.suites.sparse import SUITE
 from bench.table import table
 from models import sparse
@@ -156,6 +157,27 @@ def test_cases_of_the_suite_can_be_built() -> None:
         assert all(form.model is None or form.model in models.MODELS for form in forms)
     targets = {case.name: case.rivals[0].gain for case in SUITE.cases if case.rivals}
     assert (targets["ew_2_4"], targets["vw32_3_32"], targets["unstructured_99"]) == (1.4, 6.0, 12.0)
+
+
+def test_batches_have_the_padding_that_gains_are_asked_for() -> None:
+    assert suites()["padding"].cases == padding.SUITE.cases
+    for case in padding.SUITE.cases:
+        maker, given = case.inputs or ("", {})
+        mask = sparse.INPUTS[maker](**case.sizes, **given)["attention_mask"]
+        room = mask.size / mask.sum()
+        wanted = 0.9 * room if room > 1 else 1 / 1.03
+        assert all(rival.gain == pytest.approx(wanted) for rival in case.rivals)
+    assert "whole" in [rival.name for rival in case.rivals]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [case for case in padding.SUITE.cases if case.name.endswith("_30")])
+def test_own_form_with_padding_computes_the_same(case: Case) -> None:
+    sizes = {**case.sizes, "sequence": 32, "hidden": 32, "intermediate": 64, "heads": 2, "vocabulary": 50}
+    given = ("ragged", dict(about=8))
+    small = replace(case, sizes=sizes, inputs=given, rivals=case.rivals[:1], peers=("onnxruntime",))
+    row = measure(small, 1, "tilewright", replace(QUICK, seconds=0.005, rounds=3, most_rounds=3), lambda text: None)
+    assert row.status in ("ok", "slow") and row.error < 1e-4, row.message
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,40 @@ def test_kinds(target: str, kind: str, bits: int, zero: bool) -> None:
     assert _bits(proto, target) == [bits]
 
 
+def _of_bits(bits: int, unsigned: bool, shape: tuple[int, int]) -> np.ndarray:
+    """Codes in bytes that need so many bits."""
+    low, high = (0, 1 << bits) if unsigned else (-(1 << bits - 1), 1 << bits - 1)
+    codes = RNG.integers(low, high, shape)
+    codes[0, :2] = low, high - 1
+    return codes.astype(np.uint8 if unsigned else np.int8)
+
+
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_bits_are_rounded_to_widths_that_machines_have(bits: int, unsigned: bool) -> None:
+    """SparTA's bit rounding: codes take the next of 2, 4 and 8 bits, whatever type holds them in the model."""
+    proto = _model([1], _of_bits(bits, unsigned, (128, 96)), axis=0, block=32, zero=False)
+    _check(proto, RNG.standard_normal((1, 128), F32))
+    assert _bits(proto) == [next(width for width in (2, 4, 8) if bits <= width)]
+
+
+def test_widths_stay_apart() -> None:
+    """Weights of two widths under one operand: neither is lifted to the other's."""
+    one, other = (_model([1], _of_bits(bits, False, (128, 96)), axis=0, block=32, zero=False) for bits in (3, 8))
+    for node in other.graph.node:
+        node.input[:] = [name if name == "x" else f"{name}2" for name in node.input]
+        node.output[:] = [f"{name}2" for name in node.output]
+    for tensor in [*other.graph.initializer, *other.graph.output]:
+        tensor.name += "2"
+    one.graph.node.extend(other.graph.node)
+    one.graph.initializer.extend(other.graph.initializer)
+    one.graph.output.extend(other.graph.output)
+    x = RNG.standard_normal((1, 128), F32)
+    for found, want in zip(tw.compile(one, threads=1)(x), _reference(one, {"x": x}), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5 * float(np.abs(want).max()))
+    assert sorted(_bits(one)) == [4, 8]
+
+
 @pytest.mark.parametrize("kind", ["int4", "uint8"])
 @pytest.mark.parametrize(
     ("shape", "axis", "block", "transposed"),

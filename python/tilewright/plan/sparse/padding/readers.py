@@ -22,6 +22,7 @@ from tilewright.ir.structure import captured
 from tilewright.ir.views import RESHAPES, groups_of
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array
+from tilewright.plan.sparse.padding.norms import Norms
 from tilewright.plan.sparse.padding.scalars import KEPT, LOST, UNKNOWN, USUAL, Scalar, Trust, evaluate, largest
 from tilewright.plan.sparse.padding.tokens import Tokens
 
@@ -82,13 +83,18 @@ class Readers:
         places: which are read in all sentences, padding or not.
     """
 
-    def __init__(self, tokens: Tokens, mask: ir.Value, packed: Set[ir.Operation]) -> None:
-        """`packed` are the operations that are not carried out for padding, which reads as zeros."""
+    def __init__(self, tokens: Tokens, mask: ir.Value, packed: Set[ir.Operation], norms: Norms | None = None) -> None:
+        """`packed` are the operations that are not carried out for padding, which reads as zeros.
+
+        `norms` bound scores where numbers are as the model has them.
+        """
         self.tokens = tokens
         self.packed = packed
         self.hidden = self.near = False
         self.places: set[int] = set()
+        self._norms = norms
         self._shift: float | None = None
+        self._lowers = False
         told = Fact(Scalar.exactly(0), Scalar.exactly(1))
         self._states: dict[ir.Value, State] = {mask: State(facts={(0, 1): told})}
 
@@ -123,7 +129,7 @@ class Readers:
         loops = [self._sentences(value, access) for value, access in zip(inputs, maps(op), strict=False)]
         apart = {loop for value, loop in zip(inputs, loops, strict=True) if self.state(value).apart is not None}
         mixes = any(kinds(op)) or len(apart) > 1 or None in apart  # perhaps what sentences of different kinds have
-        state = State(_result(op, [self._base(value, mixes) for value in inputs]))
+        state = State(self._result(op, [self._base(value, mixes) for value in inputs]))
         state.apart = None if mixes else next((_written(op, loop) for loop in apart), None)
         for pair in dict.fromkeys(pair for found in facts for pair in found):
             bases = [self._base(value, loop != pair[0]) for value, loop in zip(inputs, loops, strict=True)]
@@ -178,12 +184,11 @@ class Readers:
         """What becomes of padding along a pair of loops."""
         reduced = [kinds(op)[loop] for loop in pair]
         changed = any(one.trust is not Trust.SAME for one in dead)
-        if changed:
-            self._note_shift(dead, real)
         if not any(reduced):
             written = positions(maps(op)[-1])
             place = tuple(written.index(loop) for loop in pair)
-            state.facts[place] = Fact(_result(op, dead), _result(op, real))
+            state.facts[place] = Fact(self._result(op, dead), self._result(op, real))
+            self._note(state.facts[place])
         elif reduced[-1]:
             floor = _floor(op, real)
             if evaluate(body(op), [*dead, Scalar(kept=True, floor=floor)]).kept:
@@ -195,6 +200,9 @@ class Readers:
         elif changed:
             raise Unproved("it is mixed with tokens of other sentences")
 
+    def _result(self, op: ir.Operation, arguments: Sequence[Scalar]) -> Scalar:
+        return _result(op, arguments, self._norms.product(op) if self._norms and any(kinds(op)) else math.inf)
+
     def _bound(self, op: ir.Operation, state: State, pair: Pair, floor: float) -> None:
         """Note the least that a loop over places gives for each sentence that has padding and tokens."""
         single = self.tokens.sizes[0] == 1  # the one that is looked at, whichever loops read it
@@ -203,19 +211,23 @@ class Readers:
             state.base = Scalar(max(state.base.low, floor), state.base.high, state.base.trust)
             state.apart = None if single else at
 
-    def _note_shift(self, dead: Sequence[Scalar], real: Sequence[Scalar]) -> None:
-        """Note the number that a mask has at padding, 0 elsewhere."""
-        for one, other in zip(dead, real, strict=True):
-            if one.known and one.high < 0 and one.trust is Trust.SAME and other.zero:
-                self._shift = one.low
+    def _note(self, fact: Fact) -> None:
+        """Note the number that a mask has at padding, and whether it has 0 elsewhere."""
+        if fact.dead.known and fact.dead.high < min(0.0, fact.real.high) and fact.dead.trust is Trust.SAME:
+            self._lowers = True
+            self._shift = fact.dead.low if fact.real.zero else self._shift
 
     def _told(self, op: ir.Operation) -> str:
         """Why a loop over places sees padding."""
         last = maker(body(op).operations[len(body(op).operations) - 1].operands[0])
-        if self._shift is not None and not self.hidden and last is not None and last.name in _MAXIMA:
-            self.near = True
+        if self.hidden or not self._lowers:
+            return "a loop over places reads it, and no mask hides it"
+        self.near = True
+        if self._shift is None:
+            return "its mask has a condition beside padding, by which a row may see no token"
+        if last is not None and last.name in _MAXIMA:
             return f"what its mask adds to scores, {self._shift:.3g}, hides none for sure"
-        return "a loop over places reads it, and no mask hides it"
+        return f"its mask's number, {self._shift:.3g}, is no maximum's to leave out"
 
     def _blank(self, state: State, tokens: Pair) -> None:
         """Let a packed operation's result at padding be zero, which is what the model has there or is not."""
@@ -279,8 +291,8 @@ def _floor(op: ir.Operation, real: Sequence[Scalar]) -> float:
     return found.low if found.trust is Trust.SAME else -math.inf
 
 
-def _result(op: ir.Operation, arguments: Sequence[Scalar]) -> Scalar:
-    """An element of an operation's result, from those of its inputs."""
+def _result(op: ir.Operation, arguments: Sequence[Scalar], size: float) -> Scalar:
+    """An element of an operation's result, from those of its inputs; of a sum, which is not above `size` in size."""
     block, start = body(op), _bounds(op.operands[len(op.operands) - 1])
     if not any(kinds(op)):
         return evaluate(block, [*arguments, start])
@@ -294,7 +306,7 @@ def _result(op: ir.Operation, arguments: Sequence[Scalar]) -> Scalar:
         one = evaluate(block, [*arguments, Scalar.exactly(-math.inf)])
         return Scalar(one.low, max(one.high, start.high)).with_trust(one.trust)
     if last.name in ("arith.addf", "math.fma") and isinstance(last.results[0].type, ir.FloatType):
-        most = min(USUAL, largest(last.results[0].type))
+        most = min(USUAL, size, largest(last.results[0].type))
         return Scalar(-most, most).with_trust(once.trust)
     return LOST if any(one.trust for one in arguments) else UNKNOWN
 

@@ -27,6 +27,8 @@ USUAL = 1e30
 _HUGE, _HUGE_HALF = 3.4028236e38, 65520.0
 #: The exponential of numbers below is zero: of up to 32 bits, and of 64.
 _VANISHES, _VANISHES_WIDE = -104.0, -746.0
+#: By what part of itself a function's result may differ from the number that it stands for.
+_OFF = 1e-5
 
 
 class Trust(IntEnum):
@@ -247,6 +249,14 @@ def _exponential(op: ir.Operation, operands: Sequence[Scalar]) -> Scalar:
     return Scalar(0, math.exp(x.high) if x.high < 80 else math.inf, Trust.LOST if x.trust and x.high > 80 else x.trust)
 
 
+def _logarithm(_: ir.Operation, operands: Sequence[Scalar]) -> Scalar:
+    """Of 0 and 1 exact, of others with what functions may be off by; that of negative numbers counts as no NaN."""
+    (x,) = operands
+    low, high = (math.log(end) if 0 < end < math.inf else end if end > 0 else -math.inf for end in (x.low, x.high))
+    low, high = (end - sign * _OFF * abs(end) if math.isfinite(end) else end for end, sign in ((low, 1), (high, -1)))
+    return Scalar(low, high, Trust.LOST if x.trust and x.low <= 0 else x.trust)
+
+
 def _compared(op: ir.Operation, operands: Sequence[Scalar]) -> Scalar:
     predicate = PREDICATES[op.name][ir.IntegerAttr(op.attributes["predicate"]).value]
     name = predicate[-2:]
@@ -318,6 +328,7 @@ _RULES: dict[str, Rule] = {
     **dict.fromkeys(("arith.extsi", "arith.sitofp"), _signed),
     "arith.trunci": _narrowed,
     "math.exp": _exponential,
+    "math.log": _logarithm,
     **dict.fromkeys(("arith.cmpf", "arith.cmpi"), _compared),
     "arith.andi": _bits(lambda a, b: a & b, 0),
     "arith.ori": _bits(lambda a, b: a | b, 1),

@@ -14,6 +14,7 @@ from tilewright.ir.target_info import device_of, find_device, options_of
 from tilewright.mlir import ir
 from tilewright.passes import remark
 from tilewright.plan.sparse.padding.live import create_live, without_batch
+from tilewright.plan.sparse.padding.norms import Norms
 from tilewright.plan.sparse.padding.packing import Packing
 from tilewright.plan.sparse.padding.readers import Readers, Unproved
 from tilewright.plan.sparse.padding.tokens import Tokens, packed_steps, sorted_ops
@@ -66,24 +67,25 @@ def _skip_unread(function: ir.Operation) -> None:
     if device is None or device.kind != "cpu":
         return
     block = function.regions[0].blocks[0]
+    norms = Norms() if options_of(function).precision == "f32" else None
     for mask, name in zip(list(block.arguments), _names(function), strict=True):
         kind = ir.RankedTensorType(mask.type) if isinstance(mask.type, ir.RankedTensorType) else None
         if kind is None or kind.rank != 2 or not kind.has_static_shape or kind.shape[0] * kind.shape[1] < _LEAST:
             continue
         if not isinstance(kind.element_type, ir.IntegerType | ir.FloatType):
             continue
-        if _skip_hidden(function, mask, name):
+        if _skip_hidden(function, mask, name, norms):
             return
 
 
-def _skip_hidden(function: ir.Operation, mask: ir.Value, name: str) -> bool:
+def _skip_hidden(function: ir.Operation, mask: ir.Value, name: str, norms: Norms | None) -> bool:
     """Leave out tokens that this mask hides from all who read them; whether it does."""
     block, kind = function.regions[0].blocks[0], ir.RankedTensorType(mask.type)
     sizes = (kind.shape[0], kind.shape[1])
     back = without_batch(block, sizes)
     tokens = Tokens(block, sizes)
     members, after = packed_steps(tokens)
-    readers = Readers(tokens, mask, after)
+    readers = Readers(tokens, mask, after, norms)
     try:
         if members:
             readers.prove(block)

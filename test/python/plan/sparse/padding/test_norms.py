@@ -1,0 +1,187 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Bounds of lengths hold for whatever a run brings, and there are none where nothing bounds a vector."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tilewright import reference
+from tilewright.mlir import ir
+from tilewright.plan.sparse.padding.norms import Norms
+
+RNG = np.random.default_rng(3)
+TOKENS, WIDTH, HEADS, SIZE = 5, 24, 2, 8
+
+#: A normalization, two products with weights, in heads, and scores.
+TEXT = """
+#x = affine_map<(s, k) -> (s, k)>
+#r = affine_map<(s, k) -> (s)>
+#v = affine_map<(s, k) -> (k)>
+#one = affine_map<(s) -> (s)>
+#a = affine_map<(s, n, k) -> (s, k)>
+#w = affine_map<(s, n, k) -> (k, n)>
+#y = affine_map<(s, n, k) -> (s, n)>
+#q = affine_map<(h, s, t, d) -> (s, h, d)>
+#k = affine_map<(h, s, t, d) -> (t, h, d)>
+#s = affine_map<(h, s, t, d) -> (h, s, t)>
+func.func @main(%x: tensor<5x24xf32>) -> tensor<2x5x5xf32> {
+  %zero = arith.constant 0.0 : f32
+  %size = arith.constant 24.0 : f32
+  %small = arith.constant EPS : f32
+  %gamma = arith.constant dense<"GAMMA"> : tensor<24xf32>
+  %beta = arith.constant dense<"BETA"> : tensor<24xf32>
+  %wq = arith.constant dense<"QUERY"> : tensor<24x16xf32>
+  %wk = arith.constant dense<"KEY"> : tensor<24x16xf32>
+  %e = tensor.empty() : tensor<5x24xf32>
+  %g = tensor.empty() : tensor<5xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%g : tensor<5xf32>) -> tensor<5xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #r], iterator_types = ["parallel", "reduction"]}
+      ins(SQUARED : tensor<5x24xf32>) outs(%f : tensor<5xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.mulf %p, %p : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<5xf32>
+  %root = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%sum : tensor<5xf32>) outs(%g : tensor<5xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.divf %p, %size : f32
+    %t = arith.addf %m, %small : f32
+    %u = math.ROOT %t : f32
+    linalg.yield %u : f32
+  } -> tensor<5xf32>
+  %unit = linalg.generic {indexing_maps = [#x, #r, #x], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %root : tensor<5x24xf32>, tensor<5xf32>) outs(%e : tensor<5x24xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.OVER %p, %q : f32
+    linalg.yield %m : f32
+  } -> tensor<5x24xf32>
+  %n = linalg.generic {indexing_maps = [#x, #v, #v, #x], iterator_types = ["parallel", "parallel"]}
+      ins(%unit, %gamma, %beta : tensor<5x24xf32>, tensor<24xf32>, tensor<24xf32>) outs(%e : tensor<5x24xf32>) {
+  ^bb0(%p: f32, %q: f32, %b: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %m, %b : f32
+    linalg.yield %t : f32
+  } -> tensor<5x24xf32>
+  %h = tensor.empty() : tensor<5x16xf32>
+  %i = linalg.fill ins(%zero : f32) outs(%h : tensor<5x16xf32>) -> tensor<5x16xf32>
+  %one = linalg.generic {indexing_maps = [#a, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%n, %wq : tensor<5x24xf32>, tensor<24x16xf32>) outs(%i : tensor<5x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<5x16xf32>
+  %two = linalg.generic {indexing_maps = [#a, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%n, %wk : tensor<5x24xf32>, tensor<24x16xf32>) outs(%i : tensor<5x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<5x16xf32>
+  %qs = tensor.expand_shape %one [[0], [1, 2]] output_shape [5, 2, 8] : tensor<5x16xf32> into tensor<5x2x8xf32>
+  %ks = tensor.expand_shape %two [[0], [1, 2]] output_shape [5, 2, 8] : tensor<5x16xf32> into tensor<5x2x8xf32>
+  %j = tensor.empty() : tensor<2x5x5xf32>
+  %l = linalg.fill ins(%zero : f32) outs(%j : tensor<2x5x5xf32>) -> tensor<2x5x5xf32>
+  %scores = linalg.generic {indexing_maps = [#q, #k, #s],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%qs, %ks : tensor<5x2x8xf32>, tensor<5x2x8xf32>) outs(%l : tensor<2x5x5xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<2x5x5xf32>
+  return %scores : tensor<2x5x5xf32>
+}
+"""
+
+
+def written(**given: str) -> str:
+    """The text with drawn weights, and with what is given in the place of words."""
+    shapes = dict(GAMMA=(WIDTH,), BETA=(WIDTH,), QUERY=(WIDTH, HEADS * SIZE), KEY=(WIDTH, HEADS * SIZE))
+    words = dict(EPS="1.0e-12", SQUARED="%x", ROOT="sqrt", OVER="divf")
+    words |= {name: "0x" + RNG.standard_normal(shape, np.float32).tobytes().hex() for name, shape in shapes.items()}
+    text = TEXT
+    for name, word in (words | given).items():
+        text = text.replace(name, word)
+    return text
+
+
+#: The root in the body that divides, as an operator of its own is written.
+BODY = """  %unit = linalg.generic {indexing_maps = [#x, #r, #x], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %sum : tensor<5x24xf32>, tensor<5xf32>) outs(%e : tensor<5x24xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %c = arith.divf %q, %size : f32
+    %t = arith.addf %c, %small : f32
+    %u = math.rsqrt %t : f32
+    %m = arith.mulf %u, %p : f32
+    linalg.yield %m : f32
+  } -> tensor<5x24xf32>
+"""
+
+
+def bound(module: ir.Module) -> float:
+    *_, scores, _end = module.body.operations[0].regions[0].blocks[0].operations
+    return Norms().product(scores.operation)
+
+
+def inputs() -> list[np.ndarray]:
+    """Usual ones; large, small and no numbers; one that is larger than all others."""
+    usual = RNG.standard_normal((TOKENS, WIDTH)).astype(np.float32)
+    one = np.eye(TOKENS, WIDTH, dtype=np.float32)
+    return [usual, usual * 1e15, usual * 1e-15, usual * 1e-25, usual * 0, one * 1e10 + usual, usual * 0 + 7, one]
+
+
+@pytest.mark.parametrize(("root", "over"), [("sqrt", "divf"), ("rsqrt", "mulf"), ("", "")])
+def test_no_score_is_larger(root: str, over: str) -> None:
+    with ir.Context(), ir.Location.unknown():
+        text = written(ROOT=root, OVER=over)
+        if not root:
+            text = text[: text.index("  %root = ")] + BODY + text[text.index("  %n = ") :]
+        module = ir.Module.parse(text)
+        most = bound(module)
+        found = [np.abs(reference.run(module, "main", [x])[0]).max() for x in inputs()]
+    assert max(found) <= most < 100 * max(found)
+
+
+def test_the_longest_query_comes_close() -> None:
+    """Of one head, with the same weights for keys: the first singular vector is the longest that there is."""
+    drawn = np.linalg.qr(RNG.standard_normal((WIDTH, WIDTH)))[0][:, : HEADS * SIZE].astype(np.float32) * 3
+    weight, ones, zeros = (
+        "0x" + a.tobytes().hex()
+        for a in (np.ascontiguousarray(drawn), np.ones(WIDTH, np.float32), np.zeros(WIDTH, np.float32))
+    )
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(written(QUERY=weight, KEY=weight, GAMMA=ones, BETA=zeros))
+        x = np.repeat(np.ascontiguousarray(drawn[:, :1].T), TOKENS, axis=0)
+        found = float(np.abs(reference.run(module, "main", [x])[0]).max())
+        assert found == pytest.approx(9 * WIDTH, rel=1e-3)
+        assert found <= bound(module) < 1.3 * found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        dict(EPS="0.0"),  # of zeros: 0 / 0
+        dict(EPS="-1.0e-3"),  # a root that may be zero
+        dict(SQUARED="%e"),  # of other numbers than are divided
+        dict(ROOT="rsqrt"),  # divided by one over the root
+        dict(OVER="mulf"),
+        dict(ROOT="exp"),
+    ],
+    ids=str,
+)
+def test_what_is_not_normalized_has_no_bound(given: dict[str, str]) -> None:
+    with ir.Context(), ir.Location.unknown():
+        assert math.isinf(bound(ir.Module.parse(written(**given))))
+
+
+def test_a_weight_that_is_not_finite_bounds_nothing() -> None:
+    weight = np.full((WIDTH, HEADS * SIZE), np.inf, np.float32)
+    with ir.Context(), ir.Location.unknown():
+        assert math.isinf(bound(ir.Module.parse(written(KEY="0x" + weight.tobytes().hex()))))

@@ -101,8 +101,8 @@ def test_a_mask_below_what_scores_can_be() -> None:
 def with_long_queries(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with queries and keys so long that scores may lie further apart than 1e4."""
     for tensor in model.graph.initializer:
-        if tensor.name.endswith(("self.query", "self.key", "self.query.weight", "self.key.weight")):
-            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) * 10, tensor.name))
+        if tensor.name.endswith(("self.query", "self.key")):
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) * 30, tensor.name))
     return model
 
 
@@ -118,3 +118,47 @@ def test_what_may_be_read_is_computed(batch: int, longest: int, number: float, p
     assert not is_packed(model)
     told = [remark["message"] for remark in model.report_data()["remarks"]]
     assert any(f"padding by 'attention_mask' is computed like tokens: {why}" in message for message in told)
+
+
+def with_mask(model: onnx.ModelProto, how: str) -> onnx.ModelProto:
+    """The model with a mask that is causal, too, or that is the logarithm of 1 and 0."""
+    nodes = list(model.graph.node)
+    seen = next(node for node in nodes if node.op_type == "Cast" and "mask" in "".join(_sources(nodes, node)))
+    lowered = next(node for node in nodes if node.op_type == "Where" and seen.output[0] in _sources(nodes, node))
+    at = nodes.index(lowered)
+    if how == "log":
+        made = [helper.make_node("Log", [seen.output[0]], ["lowered"])]
+    else:
+        causal = numpy_helper.from_array(np.tril(np.ones((32, 32), np.float32)), "causal")
+        model.graph.initializer.append(causal)
+        made = [
+            helper.make_node("Mul", [seen.output[0], "causal"], ["both"]),
+            helper.make_node("Log", ["both"], ["lowered"]),
+        ]
+    for node in nodes:
+        node.input[:] = ["lowered" if name == lowered.output[0] else name for name in node.input]
+    del model.graph.node[:]
+    model.graph.node.extend([*nodes[:at], *made, *nodes[at + 1 :]])
+    return model
+
+
+def _sources(nodes: list[onnx.NodeProto], node: onnx.NodeProto) -> set[str]:
+    """What a node is made of."""
+    made = {name: one for one in nodes for name in one.output}
+    found = set(node.input)
+    for name in node.input:
+        found |= _sources(nodes, made[name]) if name in made else set()
+    return found
+
+
+def test_the_logarithm_of_a_mask() -> None:
+    model = with_mask(bert.bert(batch=8, sequence=32, pooled=True, **SIZES), "log")
+    assert is_packed(tw.compile(model))
+
+
+def test_a_second_condition_is_told() -> None:
+    """Left-padded, the first query of a causal mask sees no token."""
+    model = tw.compile(with_mask(bert.bert(batch=8, sequence=32, pooled=True, **SIZES), "causal"))
+    told = [remark["message"] for remark in model.report_data()["remarks"]]
+    assert not is_packed(model)
+    assert any("computed like tokens: its mask has a condition beside padding" in message for message in told)

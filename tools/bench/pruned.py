@@ -11,6 +11,7 @@ results are to be the same; those of bytes are the model as it was before, whose
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -92,11 +93,12 @@ def seconds(model: Any, inputs: Mapping[str, Any], runs: int) -> float:
 
 
 def difference(one: Any, other: Any, inputs: Mapping[str, Any]) -> float:
-    """The largest difference of the results, in parts of the largest of the other model."""
+    """The largest difference of the results, in parts of the largest of the other model; infinite for no numbers."""
     worst = 0.0
     for a, b in zip(one(**inputs), other(**inputs), strict=True):
         size = max(float(np.abs(b).max(initial=0.0)), 1e-30)
-        worst = max(worst, float(np.abs(a.astype(np.float64) - b).max(initial=0.0)) / size)
+        apart = float(np.abs(a.astype(np.float64) - b).max(initial=0.0)) / size
+        worst = max(worst, apart if math.isfinite(apart) else math.inf)
     return worst
 
 

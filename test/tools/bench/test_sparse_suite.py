@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,6 +191,12 @@ def test_whole_models_and_their_dense_form(prune: pruned.Prune, part: float, zer
     assert np.mean(wide == 0) == pytest.approx(zeros, abs=0.01) and (held["features.5.conv_1"] != 0).all()
     a, b = (onnxruntime_outputs(m.SerializeToString(), models.random_inputs(small))[0] for m in (small, dense))
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_results_that_are_no_numbers_differ() -> None:
+    given = [np.array([1.0, np.nan], np.float32)]
+    assert pruned.difference(lambda: given, lambda: given, {}) == math.inf
+    assert pruned.difference(lambda: [np.ones(2)], lambda: [np.full(2, 2.0)], {}) == 0.5
 
 
 def test_models_of_the_zoo_can_be_pruned_by_name() -> None:

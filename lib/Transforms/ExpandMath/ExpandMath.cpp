@@ -13,6 +13,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -162,12 +163,38 @@ void expandDivisions(Operation *root, bool avx512) {
   }
 }
 
+/// Sums of 1 and an exponential, on f32: logistic functions. What stays of the
+/// exponentials has no reader.
+void expandLogistic(Operation *root, bool avx512) {
+  SmallVector<arith::AddFOp> sums;
+  root->walk([&](arith::AddFOp op) {
+    if (getElementTypeOrSelf(op.getType()).isF32())
+      sums.push_back(op);
+  });
+  for (arith::AddFOp op : sums) {
+    bool isFirst = matchPattern(op.getRhs(), m_OneFloat());
+    if (!isFirst && !matchPattern(op.getLhs(), m_OneFloat()))
+      continue;
+    auto exp = op->getOperand(isFirst ? 0 : 1).getDefiningOp<math::ExpOp>();
+    if (!exp || !exp->hasOneUse())
+      continue;
+    auto negation = exp.getOperand().getDefiningOp<arith::NegFOp>();
+    OpBuilder b(op);
+    MathBuilder m(b, op.getLoc(), op.getType(), avx512);
+    Value x = negation ? negation.getOperand() : exp.getOperand();
+    op.replaceAllUsesWith(expandOnePlusExp(m, x, negation != nullptr));
+    op.erase();
+    exp.erase();
+  }
+}
+
 struct ExpandMath : public tilewright::impl::ExpandMathBase<ExpandMath> {
   using ExpandMathBase::ExpandMathBase;
 
   void runOnOperation() override {
     bool wide =
         avx512 || Device(getOperation()).getVectorBits().value_or(0) >= 512;
+    expandLogistic(getOperation(), wide);
     SmallVector<Operation *> ops;
     getOperation()->walk([&](Operation *op) {
       if (isa_and_nonnull<math::MathDialect>(op->getDialect()) &&

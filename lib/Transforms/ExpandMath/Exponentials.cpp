@@ -51,9 +51,12 @@ Value subtractLn2(const MathBuilder &m, Value x, Value n) {
 }
 
 /// (exp(r) - 1 - r) / r^2 for |r| <= ln(2)/2, f32.
+constexpr double kExpTerms[] = {1.9875691500e-4, 1.3981999507e-3,
+                                8.3334519073e-3, 4.1665795894e-2,
+                                1.6666665459e-1, 5.0000001201e-1};
+
 Value expTerms(const MathBuilder &m, Value r) {
-  return m.polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
-                          4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1});
+  return m.polynomial(r, kExpTerms);
 }
 
 /// exp(r) for |r| <= ln(2)/2, f32.
@@ -68,6 +71,15 @@ Value expScaled(const MathBuilder &m, Value x) {
   Value magic = m.constant(12582912.0);
   Value n = m.sub(m.fma(x, m.constant(kLog2E), magic), magic);
   return m.scaleByPower(expReduced(m, subtractLn2(m, x, n)), n);
+}
+
+/// 1.5 * 2^23, and the exponent's bias: a power of two is the low bits of a sum
+/// with this, moved to where an exponent stands (`powerOf`).
+constexpr double kMagic = 12582912.0, kBias = 127.0;
+
+/// The power of two that `biased`, an integer n plus kMagic + kBias, names.
+Value powerOf(const MathBuilder &m, Value biased) {
+  return m.fromBits(m.shiftLeft(m.bits(biased), 23));
 }
 
 /// exp of an f32 on f64, for functions that lose digits afterwards.
@@ -88,6 +100,23 @@ Value tilewright::expandExp(const MathBuilder &m, Value x) {
   Rounded n = roundBiased(m, x, m.constant(kLog2E));
   Value r = subtractLn2(m, x, n.number);
   return m.select(vanishes, zero, scale(m, expReduced(m, r), n.integer));
+}
+
+/// Beside 1, exp needs neither denormals nor exact zeros, so one power of two
+/// does: half of it, that 2^128 is not beyond it, times twice the polynomial.
+Value tilewright::expandOnePlusExp(const MathBuilder &m, Value x,
+                                   bool negated) {
+  // Above 89 the result is infinite, below -86 it is 1. NaN stays. The sign is
+  // changed behind that, where multiply-adds do it for nothing.
+  x = negated ? m.neg(m.clamp(x, -89.0, 86.0)) : m.clamp(x, -86.0, 89.0);
+  Value magic = m.constant(kMagic + kBias - 1);
+  Value biased = m.fma(x, m.constant(kLog2E), magic);
+  Value r = subtractLn2(m, x, m.sub(biased, magic));
+  SmallVector<double> twice(llvm::map_range(
+      kExpTerms, [](double coefficient) { return 2 * coefficient; }));
+  twice.append({2.0, 2.0});
+  Value e = m.mul(m.polynomial(r, twice), powerOf(m, biased));
+  return m.add(e, m.constant(1.0));
 }
 
 Value tilewright::expandExp2(const MathBuilder &m, Value x) {
@@ -126,22 +155,21 @@ Value tilewright::expandExpM1(const MathBuilder &m, Value x) {
 /// |x| near 0, where t - 2y is exact: so t and t + 2 are not rounded each (2.4
 /// ulp) but what little lies beside y is. Within 1.7 ulp.
 Value tilewright::expandTanh(const MathBuilder &m, Value x) {
+  Value sign = m.andInt(m.bits(x), m.integer(-2147483648));
   Value size = m.abs(x);
   // From here on the result rounds to 1. NaN stays.
   size = m.select(m.compare(Compare::OGT, size, 9.5), m.constant(9.5), size);
-  Value magic = m.constant(12582912.0); // 1.5 * 2^23: see roundBiased
+  Value magic = m.constant(kMagic + kBias);
   Value biased = m.fma(size, m.constant(2 * kLog2E), magic);
   Value r = subtractLn2(m, m.add(size, size), m.sub(biased, magic));
   Value p = m.fma(m.mul(r, r), expTerms(m, r), r);
-  // Only the low bits of the integer stay, above those of the mantissa.
-  Value s = m.fromBits(
-      m.addInt(m.shiftLeft(m.bits(biased), 23), m.integer(0x3F800000)));
+  Value s = powerOf(m, biased);
   Value t = m.fma(s, p, m.sub(s, m.constant(1.0)));
   Value half = m.constant(0.5);
   Value y = m.select(m.compare(Compare::OLT, size, 0.5), size, half);
   Value rest = m.fma(m.neg(y), t, m.fma(m.constant(-2.0), y, t));
   Value result = m.add(y, m.div(rest, m.add(t, m.constant(2.0))));
-  return m.copysign(result, x);
+  return m.fromBits(m.orInt(m.bits(result), sign)); // it has none of its own
 }
 
 Value tilewright::expandSinh(const MathBuilder &m, Value x) {

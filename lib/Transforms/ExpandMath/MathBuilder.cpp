@@ -130,6 +130,9 @@ Value MathBuilder::subInt(Value x, Value y) const {
 Value MathBuilder::andInt(Value x, Value y) const {
   return arith::AndIOp::create(b, loc, x, y);
 }
+Value MathBuilder::orInt(Value x, Value y) const {
+  return arith::OrIOp::create(b, loc, x, y);
+}
 Value MathBuilder::shiftLeft(Value x, int64_t count) const {
   return arith::ShLIOp::create(b, loc, x, integer(count));
 }

@@ -59,6 +59,7 @@ public:
   Value addInt(Value x, Value y) const;
   Value subInt(Value x, Value y) const;
   Value andInt(Value x, Value y) const;
+  Value orInt(Value x, Value y) const;
   Value shiftLeft(Value x, int64_t count) const;
   Value shiftRight(Value x, int64_t count) const; // arithmetic
   Value intToFloat(Value x) const;
@@ -88,6 +89,8 @@ private:
 
 // Expansions on f32 values, unless said otherwise.
 mlir::Value expandExp(const MathBuilder &m, mlir::Value x);
+/// 1 + exp(x), or 1 + exp(-x) where it is `negated`: of logistic functions.
+mlir::Value expandOnePlusExp(const MathBuilder &m, mlir::Value x, bool negated);
 mlir::Value expandExp2(const MathBuilder &m, mlir::Value x);
 mlir::Value expandExpM1(const MathBuilder &m, mlir::Value x);
 mlir::Value expandErf(const MathBuilder &m, mlir::Value x);

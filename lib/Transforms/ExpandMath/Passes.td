@@ -24,7 +24,9 @@ def ExpandMath : Pass<"tile-expand-math"> {
     computes itself (sqrt, floor, fma, ...) stays. A function that has no
     expansion here is an error that names it. With `avx512`, exp and erf use
     instructions of AVX-512F: scaling by powers of two, and tables of sixteen
-    entries in a register. A division of vectors by a constant (on GPUs of any f32) becomes a
+    entries in a register. A sum of 1 and an exponential (of a logistic function)
+    is made as a whole, in half the operations: there neither zeros nor denormals
+    of the exponential matter. A division of vectors by a constant (on GPUs of any f32) becomes a
     multiplication and one step of Newton, which gives the same bits.
 
     Before:

@@ -8,6 +8,24 @@ func.func @exp(%x: vector<16xf32>) -> vector<16xf32> {
   return %y : vector<16xf32>
 }
 
+// Beside 1 an exponential needs one power of two, and no zeros or denormals of its own.
+// CHECK-LABEL: func.func @logistic
+// CHECK-NOT: math.exp
+// CHECK: arith.negf {{.*}} : vector<8xf32>
+// CHECK: arith.shli {{.*}} : vector<8xi32>
+// CHECK-NOT: arith.shli
+// CHECK: %[[E:.*]] = arith.mulf
+// CHECK: %[[S:.*]] = arith.addf %[[E]], %{{.*}} : vector<8xf32>
+// CHECK: arith.divf %{{.*}}, %[[S]] : vector<8xf32>
+func.func @logistic(%x: vector<8xf32>) -> vector<8xf32> {
+  %one = arith.constant dense<1.0> : vector<8xf32>
+  %n = arith.negf %x : vector<8xf32>
+  %e = math.exp %n : vector<8xf32>
+  %s = arith.addf %one, %e : vector<8xf32>
+  %y = arith.divf %one, %s : vector<8xf32>
+  return %y : vector<8xf32>
+}
+
 // Half precision goes through f32.
 // CHECK-LABEL: func.func @half
 // CHECK: arith.extf {{.*}} f16 to f32

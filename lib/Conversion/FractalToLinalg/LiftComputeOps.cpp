@@ -124,7 +124,8 @@ struct Recurrence {
   InStep step;
   SmallVector<State> states;
   bool right, scans;
-  bool masks = false; ///< whether some lists end before others
+  SmallVector<int64_t> listed; ///< of a scan, the states whose list is read
+  bool masks = false;          ///< whether some lists end before others
 };
 } // namespace
 
@@ -168,26 +169,28 @@ static FailureOr<SmallVector<Value>> stepValues(Lifter &l, Recurrence &r,
     after.push_back(
         r.masks ? kept(l, list, at, value, arguments[number], state.axes)
                 : l.aligned(value, state.axes));
-  for (int64_t number : llvm::seq<int64_t>(r.scans ? r.states.size() : 0))
+  for (auto [place, number] : llvm::enumerate(r.listed))
     after.push_back(
-        insertAt(l, after[number], carried[r.states.size() + number], at));
+        insertAt(l, after[number], carried[r.states.size() + place], at));
   for (auto [value, arg] : llvm::zip_equal(after, carried))
     value = castTo(l, value, arg.getType());
   return after;
 }
 
-/// The last states, or the lists of all of them.
+/// The last states, or the lists of all of them that are read.
 static void defineStates(Lifter &l, const Recurrence &r, scf::ForOp loop) {
-  for (auto [number, state] : llvm::enumerate(r.states)) {
-    Lifted last = state.with(loop.getResult(number));
-    if (r.scans) {
-      last = last.repeated(r.step.length);
-      last.axes.insert(last.axes.begin(), levelAxis(0));
-      last.tensor = loop.getResult(r.states.size() + number);
-      if (r.step.presence)
-        last.setPresence(0, r.step.presence);
-    }
-    l.define(r.op->getResult(number), last);
+  if (!r.scans) {
+    for (auto [number, state] : llvm::enumerate(r.states))
+      l.define(r.op->getResult(number), state.with(loop.getResult(number)));
+    return;
+  }
+  for (auto [place, number] : llvm::enumerate(r.listed)) {
+    Lifted list = r.states[number].with({}).repeated(r.step.length);
+    list.axes.insert(list.axes.begin(), levelAxis(0));
+    list.tensor = loop.getResult(r.states.size() + place);
+    if (r.step.presence)
+      list.setPresence(0, r.step.presence);
+    l.define(r.op->getResult(number), list);
   }
 }
 
@@ -196,7 +199,7 @@ LogicalResult tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
   for (Value init : inits)
     l.define(init, compacted(l, l.lookup(init)));
   SmallVector<Axis> around = l.loopsOf(op);
-  Recurrence r = {op, inStep(l, arrays), {}, right, scans};
+  Recurrence r = {op, inStep(l, arrays), {}, right, scans, {}};
   r.states = llvm::map_to_vector(
       inits, [&](Value init) { return stateOf(l, init, around); });
   SmallVector<Value> carried;
@@ -210,9 +213,12 @@ LogicalResult tilewright::liftLoop(Lifter &l, Operation *op, ValueRange inits,
   auto known = getConstantIntValue(steps);
   bool isFull = steps == r.step.length ||
                 (known && known == getConstantIntValue(r.step.length));
-  if (scans)
-    for (const State &state : r.states)
-      carried.push_back(emptyList(l, state, r.step.length, isFull));
+  for (auto [number, state] : llvm::enumerate(r.states)) {
+    if (!scans || op->getResult(number).use_empty())
+      continue;
+    r.listed.push_back(number);
+    carried.push_back(emptyList(l, state, r.step.length, isFull));
+  }
   Value zero = l.index(l.b.getIndexAttr(0)), one = l.index(l.b.getIndexAttr(1));
   Value count = l.index(steps);
   auto loop = scf::ForOp::create(l.b, zero, count, one, carried);

@@ -20,7 +20,8 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
     also called flattening of nested parallelism; Blelloch, CACM 1996). Operands
     that do not vary with a map, weights as a rule, are not repeated for it. A
     recurrence becomes an `scf.for` whose body is lifted over all maps around it,
-    so that a scan of each sentence of a batch is one loop over time. A `reduce`
+    so that a scan of each sentence of a batch is one loop over time. Lists of
+    its states that nobody reads are not made. A `reduce`
     by one elementwise operation becomes a reduction loop; any other one a loop,
     as a fold. A `recurse` becomes two loops, over chunks of leaves and over
     chunks of the other levels: the body is computed for `chunk` nodes at once,

@@ -59,6 +59,23 @@ func.func @scan_in_map(%xss: !lists, %h0: !leaf) -> !lists {
 !leaf = tensor<1x8xf32>
 !list = !fractal.array<[4] of tensor<1x8xf32>>
 
+// A list of states that nobody reads is not made: cells of an LSTM.
+// CHECK-LABEL: @unread_states(
+// CHECK: scf.for {{.*}} -> (tensor<1x8xf32>, tensor<1x8xf32>, tensor<4x1x8xf32>)
+func.func @unread_states(%xs: !list, %z: !leaf) -> !list {
+  %r:2 = fractal.scan left (%h = %z, %c = %z) over (%x = %xs) : (!leaf, !leaf, !list) -> (!list, !list) {
+    %d = arith.mulf %c, %x : !leaf
+    %n = arith.addf %h, %d : !leaf
+    fractal.yield %n, %d : !leaf, !leaf
+  }
+  return %r#0 : !list
+}
+
+// -----
+
+!leaf = tensor<1x8xf32>
+!list = !fractal.array<[4] of tensor<1x8xf32>>
+
 // From the right: the last element first.
 // CHECK-LABEL: @fold_right(
 // CHECK: scf.for %[[T:.*]] = %c0 to %c4

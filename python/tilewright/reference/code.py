@@ -7,9 +7,10 @@ A block is written out once as the source of a function: SSA values are local va
 `scf.if` are Python's statements, ops on scalars are expressions (scalar_code.py), and every other op is a call of its
 handler. A handler that runs regions finds the values which they read from outside in ``frame.values``.
 
-Tensors are values, but `tensor.insert` in a loop must not copy its tensor for each element: where nothing reads the old
-tensor any more (liveness.py), and the variable is the only reference to the array (which Python counts), the array is
-written in place. To make that count exact, a variable is emptied where its tensor dies.
+Tensors are values, but `tensor.insert` in a loop must not copy its tensor for each element, nor `tensor.insert_slice`
+the list of a network's weights for each layer: where nothing reads the old tensor any more (liveness.py), and the
+variable is the only reference to the array (which Python counts), the array is written in place. To make that count
+exact, a variable is emptied where its tensor dies.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tilewright.reference.liveness import Scope, captured
 from tilewright.reference.program import Block, Node, where
 from tilewright.reference.registry import HANDLERS, TERMINATORS
 from tilewright.reference.scalar_code import expression
+from tilewright.reference.slices import put_slice
 from tilewright.reference.sums import sum_loop
 
 _NESTING = 15  # statements that Python lets one nest: 20
@@ -219,14 +221,26 @@ class _Writer:
 
     def _insert(self, node: Node) -> None:
         """`tensor.insert`, in place where the old tensor dies and nobody else has it."""
-        value, tensor, *index = (self._value(number) for number in node.operands)
+        value, _, *index = (self._value(number) for number in node.operands)
+        self._store(node, self._own(node), index, value)
+
+    def _insert_slice(self, node: Node) -> None:
+        """`tensor.insert_slice`, likewise."""
+        source, _, *sizes = (self._value(number) for number in node.operands)
+        arguments = ", ".join([self._bind(node, "n"), source, self._own(node), *sizes])
+        self._line(f"{self._bind(put_slice, 'h')}({arguments})")
+
+    def _own(self, node: Node) -> str:
+        """The result that starts as operand 1 and may be written to: that itself where nobody reads it any more."""
+        number = node.operands[1]
+        tensor = self._value(number)
         (result,) = (self._define(number) for number in node.results)
-        if self._dies(node.operands[1]):
+        if self._dies(number) and node.operands.count(number) == 1:
             self._line(f"{result} = {tensor} if {OWNED.format(tensor)} else numpy.array({tensor})")
-            self._empty(node.operands[1])
+            self._empty(number)
         else:
             self._line(f"{result} = numpy.array({tensor})")
-        self._store(node, result, index, value)
+        return result
 
     def _memref_store(self, node: Node) -> None:
         value, memory, *index = (self._value(number) for number in node.operands)
@@ -312,6 +326,7 @@ _STATEMENTS: dict[str, Callable[[_Writer, Node], None]] = {
     "index.constant": _Writer._constant,
     "index.bool.constant": _Writer._constant,
     "tensor.insert": _Writer._insert,
+    "tensor.insert_slice": _Writer._insert_slice,
     "memref.store": _Writer._memref_store,
     "scf.for": _Writer._for,
     "scf.if": _Writer._if,

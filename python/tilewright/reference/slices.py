@@ -107,3 +107,10 @@ def reassociation(node: Node) -> list[list[int]]:
 def collapsed_shape(shape: Sequence[int], groups: list[list[int]]) -> tuple[int, ...]:
     """Return the shape after each group of dimensions has become one."""
     return tuple(int(np.prod([shape[d] for d in group], dtype=np.int64)) for group in groups)
+
+
+def put_slice(node: Node, *operands: Any) -> None:
+    """Replace the slice of an `insert_slice` in its target itself."""
+    (source,), (target,), *groups = node.groups(operands)
+    slot = sliced(target, *mixed(node, groups))
+    drop_units(slot, static_sizes(node), types.shape_of(node.operand_type(0)))[...] = source

@@ -173,6 +173,25 @@ def test_a_sort_copies_its_tensor_once(interpret, monkeypatch, rng):
     both_ways(interpret, monkeypatch, SORT, x)
 
 
+def test_slices_are_put_in_place(interpret, monkeypatch):
+    """A list that rows are put into one by one is copied once, not for each row; one that is read again stays."""
+    row, rows = "tensor<1x3xf32>", "tensor<4x3xf32>"
+    puts = "\n".join(
+        f"%r{k + 1} = tensor.insert_slice %x into %r{k}[{k}, 0] [1, 3] [1, 1] : {row} into {rows}" for k in range(4)
+    )
+    text = f"""func.func @main(%x: {row}, %r0: {rows}) -> ({rows}, {rows}) {{
+      {puts}
+      %last = tensor.insert_slice %x into %r4[0, 0] [1, 3] [1, 1] : {row} into {rows}
+      return %last, %r4 : {rows}, {rows} }}"""
+    x, zeros = np.ones((1, 3), np.float32), np.zeros((4, 3), np.float32)
+    copies, array = [], np.array
+    monkeypatch.setattr(np, "array", lambda *args, **named: copies.append(1) or array(*args, **named))
+    interpret(text, x, zeros)
+    monkeypatch.undo()
+    assert len(copies) == 2
+    both_ways(interpret, monkeypatch, text, x, zeros)
+
+
 T = "tensor<4xi32>"
 PURE = {
     "old value is read later": f"""
@@ -276,10 +295,14 @@ class Draw:
         return "\n".join(lines), self.random.choices(seen[-6:], k=3)
 
     def put_(self, seen: list[str], indices: list[str], _depth: int) -> tuple[str, list[str]]:
-        """Move an element from one tensor to another."""
+        """Move an element from one tensor to another, as itself or as a slice."""
         value, sum_, result = self.name(), self.name(), self.name()
         source, target = self.random.choice(seen), self.random.choice(seen)
         i, j = self.random.choice(indices), self.random.choice(indices)
+        if self.random.random() < 0.3:
+            text = f"""{value} = tensor.extract_slice {source}[{i}] [1] [1] : {T} to tensor<1xi32>
+              {result} = tensor.insert_slice {value} into {target}[{j}] [1] [1] : tensor<1xi32> into {T}"""
+            return text, [result]
         text = f"""{value} = tensor.extract {source}[{i}] : {T}
           {sum_} = arith.addi {value}, %v : i32
           {result} = tensor.insert {sum_} into {target}[{j}] : {T}"""

@@ -19,6 +19,7 @@ from tilewright.reference.slices import (
     collapsed_shape,
     drop_units,
     mixed,
+    put_slice,
     reassociation,
     sliced,
     static_sizes,
@@ -79,10 +80,9 @@ def extract_slice(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
 @handles("tensor.insert_slice")
 def insert_slice(_frame: Any, node: Node, *operands: Any) -> np.ndarray:
     """A copy with a slice replaced."""
-    (source,), (target,), *groups = node.groups(operands)
+    source, target, *sizes = operands
     out = np.array(target)
-    slot = sliced(out, *mixed(node, groups))
-    drop_units(slot, static_sizes(node), types.shape_of(node.operand_type(0)))[...] = source
+    put_slice(node, source, out, *sizes)
     return out
 
 

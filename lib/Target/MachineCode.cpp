@@ -94,14 +94,15 @@ void initializeTargets() {
   });
 }
 
-/// Pairs of a load and a store that `LoopLoadEliminationPass` may compare.
+/// Pairs of accesses that `LoopLoadEliminationPass` may compare.
 constexpr size_t mostPairs = 1024;
 
 /// Whether a pass is worth its time on a piece of IR. What a loop stores and
 /// loads again in its next iteration is looked for among all pairs of its
-/// loads and stores: on an unrolled copy of 60 vectors that took 60 of 80 ms,
-/// in vain. The pass itself gives up where it meets more than a hundred
-/// dependences, but only after it has found them.
+/// accesses of which one is a store: on an unrolled copy of 60 vectors that
+/// took 60 of 80 ms, on one that fills 128 vectors 150 of 170, in vain. The
+/// pass itself gives up where it meets more than a hundred dependences, but
+/// only after it has found them.
 bool worthRunning(StringRef pass, const llvm::Any &ir) {
   auto *const *function = llvm::any_cast<const llvm::Function *>(&ir);
   if (pass != "LoopLoadEliminationPass" || !function)
@@ -111,7 +112,7 @@ bool worthRunning(StringRef pass, const llvm::Any &ir) {
     loads += llvm::isa<llvm::LoadInst>(instruction);
     stores += llvm::isa<llvm::StoreInst>(instruction);
   }
-  return loads * stores <= mostPairs;
+  return (loads + stores) * stores <= mostPairs;
 }
 
 llvm::CodeGenOptLevel codeGenLevel(unsigned level) {

@@ -49,7 +49,7 @@ _BEFORE = (
 )
 
 _AFTER = (
-    PassSpec("tile-join-rows", "rows of batches and sequences, known at run time only, fill the same tiles"),
+    PassSpec("tile-join-rows", "rows of batches and sequences fill the same tiles; equal layers are equal products"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
     PassSpec("tile-assert-early", "sizes that are checked may be relied on by all that follows"),
     PassSpec("symbol-dce", "weights that nothing reads need no bytes"),

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from tilewright.ir.generics import (
@@ -36,8 +38,11 @@ class JoinRows(Pass):
 
     A product of a batch of sequences with weights has batch x sequence rows, however they are split between the two:
     tiles of one loop fit them all, where tiles of the inner loop would be mostly empty for short sequences. Operations
-    that follow go along, so that they still meet it in registers. Of known extents only the rows of scores are
-    joined, up to the product that reads their softmax: blocks of queries that attend to the same keys are one matrix.
+    that follow go along, so that they still meet it in registers. Of known extents the rows of scores are joined, up
+    to the product that reads their softmax: blocks of queries that attend to the same keys are one matrix. And of a
+    product that a loop takes piece by piece all loops over rows but the innermost: layers of a recurrence that differ
+    in how they split a sequence, as those of a dilated one do, are then products of one shape, with one plan and one
+    code. The innermost stays, since rows in several loops are tiled as sentences are: see `plan/cpu/row_loops.py`.
 
     Before:
     ```mlir
@@ -81,7 +86,7 @@ class JoinRows(Pass):
         joined: set[ir.Operation] = set()
         for generic in walk(op, "linalg.generic"):
             if is_product(generic) or _follows(generic, joined):
-                loops = _joinable(generic)
+                loops = _joinable(generic, _is_taken_apart(generic))
                 if loops:
                     joined.add(_join(generic, loops))
 
@@ -92,6 +97,28 @@ def _source(value: ir.Value) -> ir.Operation | None:
     while made is not None and made.name in RESHAPES:
         made = maker(made.operands[0])
     return made
+
+
+def _is_taken_apart(op: ir.Operation) -> bool:
+    """Whether all that reads it are loops that take slices: nothing computes on it, nor makes what it reads, beside it.
+
+    Then the loops over its rows are nobody else's.
+    """
+    readers = [reader for value in _seen(op.results[0]) for reader, _ in uses(value) if reader.name not in RESHAPES]
+    made = [_source(value) for value in list(op.operands)[:-1]]
+    return (
+        bool(readers)
+        and all(reader.name == "tensor.extract_slice" and reader.block != op.block for reader in readers)
+        and not any(m is not None and m.name == "linalg.generic" and m.block == op.block for m in made)
+    )
+
+
+def _seen(value: ir.Value) -> list[ir.Value]:
+    """A tensor, and the other shapes that it is seen in."""
+    found = [value]
+    for each in found:  # which grows meanwhile
+        found += [reader.results[0] for reader, _ in uses(each) if reader.name in RESHAPES]
+    return found
 
 
 def _follows(op: ir.Operation, joined: set[ir.Operation]) -> bool:
@@ -106,25 +133,38 @@ def _follows(op: ir.Operation, joined: set[ir.Operation]) -> bool:
     return latest is not None and latest in joined
 
 
-def _joinable(op: ir.Operation) -> list[int]:
-    """Neighbouring parallel loops that all operands index one after the other, or not at all; the inner ones open."""
-    own, parallel = maps(op), [not reduces for reduces in kinds(op)]
+def _joinable(op: ir.Operation, known: bool) -> list[int]:
+    """Neighbouring parallel loops that all operands index one after the other, or not at all.
+
+    Args:
+        op: a generic.
+        known: where all extents are known, join loops of any, but the innermost of more than one row and those inside
+            it; else all but the outermost are open.
+    """
     if not is_plain(op):
         return []
-    output = positions(own[-1])
+    output = positions(maps(op)[-1])
     shape = ir.RankedTensorType(op.results[0].type).shape
+    known &= _DYNAMIC not in shape
     if 0 in shape:
         return []  # nothing is computed; and MLIR takes 0 times an unknown size for 0 in one place, unknown in another
     for start in range(len(output)):
         loops = [output[start]]
         for at in range(start + 1, len(output)):
             group = [*loops, output[at]]
-            if shape[at] != _DYNAMIC or not all(parallel[d] and is_run(own, group) for d in group):
+            if (shape[at] != _DYNAMIC and not known) or not _may_be_one(op, group):
                 break
             loops = group
+        if known:
+            large = [number for number in range(len(loops)) if shape[start + number] != 1]
+            loops = loops[: large[-1]] if len(large) > 2 else []
         if len(loops) > 1:
             return loops
     return []
+
+
+def _may_be_one(op: ir.Operation, group: list[int]) -> bool:
+    return is_run(maps(op), group) and not any(kinds(op)[loop] for loop in group)
 
 
 def _join(op: ir.Operation, loops: list[int]) -> ir.Operation:
@@ -183,7 +223,35 @@ def _joined(value: ir.Value, start: int, count: int) -> ir.Value:
     if made is not None and made.name == "tensor.expand_shape" and made.operands[0].type == new:
         if groups_of(made.attributes["reassociation"]) == groups:
             return made.operands[0]
-    return create_joined(value, groups)
+    return _joined_from_start(value, new) or create_joined(value, groups)
+
+
+def _joined_from_start(value: ir.Value, new: ir.RankedTensorType) -> ir.Value | None:
+    """A tensor of known sizes in the shape `new`, made of what it was before reshapes, where one does that at once."""
+    found: tuple[ir.Value, list[list[int]]] | None = None
+    while (made := maker(value)) is not None and made.name in RESHAPES:
+        value = made.operands[0]
+        groups = _groups_to(ir.RankedTensorType(value.type).shape, new.shape)
+        found = (value, groups) if groups else found
+    if found is None:
+        return None
+    return found[0] if found[0].type == new else create_joined(*found)
+
+
+def _groups_to(shape: Sequence[int], joined: Sequence[int]) -> list[list[int]]:
+    """Which dimensions of a shape stand for each one of another; none where that takes other than joining them."""
+    groups: list[list[int]] = []
+    dims = list(range(len(shape)))
+    if _DYNAMIC in (*shape, *joined):
+        return []
+    for size in joined:
+        group: list[int] = []
+        while dims and (not group or prod(shape[d] for d in group) < size):
+            group.append(dims.pop(0))
+        groups.append(group)
+    groups[-1] += dims
+    sizes = [prod(shape[d] for d in group) for group in groups]
+    return groups if all(groups) and sizes == list(joined) else []
 
 
 def _sizes(kind: ir.RankedTensorType, dynamic: list[ir.Value]) -> list[int | ir.Value]:

@@ -205,3 +205,66 @@ func.func @masked(%q: tensor<2x3x4x8xf32>, %k: tensor<2x5x8xf32>, %v: tensor<2x5
   } -> tensor<2x3x4x6xf32>
   return %o, %plain : tensor<2x3x4x6xf32>, tensor<2x3x4x6xf32>
 }
+
+// Steps that a loop takes one after the other, in two levels: one loop over them all; rows of a step stay theirs. What
+// the product reads is made of what it was before it was seen in levels.
+
+#steps = affine_map<(s, g, b, n, k) -> (s, g, b, k)>
+#weight = affine_map<(s, g, b, n, k) -> (k, n)>
+#made = affine_map<(s, g, b, n, k) -> (s, g, b, n)>
+
+// CHECK-LABEL: func.func @steps
+// CHECK-SAME: %[[X:.*]]: tensor<12x5x8xf32>
+// CHECK: %[[Y:.*]] = linalg.generic
+// CHECK-SAME: ["parallel", "parallel", "parallel", "reduction"]
+// CHECK-SAME: ins(%[[X]], %{{.*}} : tensor<12x5x8xf32>, tensor<8x4xf32>) outs(%{{.*}} : tensor<12x5x4xf32>)
+// CHECK: tensor.expand_shape %[[Y]] {{\[}}[0, 1], [2], [3]] output_shape [3, 4, 5, 4]
+// CHECK: scf.for
+func.func @steps(%x: tensor<12x5x8xf32>, %w: tensor<8x4xf32>) -> tensor<4x5x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %zero = arith.constant 0.0 : f32
+  %seen = tensor.expand_shape %x [[0, 1], [2], [3]] output_shape [3, 4, 5, 8]
+      : tensor<12x5x8xf32> into tensor<3x4x5x8xf32>
+  %e = tensor.empty() : tensor<3x4x5x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<3x4x5x4xf32>) -> tensor<3x4x5x4xf32>
+  %y = linalg.generic {indexing_maps = [#steps, #weight, #made],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%seen, %w : tensor<3x4x5x8xf32>, tensor<8x4xf32>) outs(%f : tensor<3x4x5x4xf32>) {
+  ^bb0(%q: f32, %t: f32, %o: f32):
+    %m = arith.mulf %q, %t : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<3x4x5x4xf32>
+  %s = tensor.empty() : tensor<4x5x4xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%s : tensor<4x5x4xf32>) -> tensor<4x5x4xf32>
+  %last = scf.for %i = %c0 to %c3 step %c1 iter_args(%state = %start) -> tensor<4x5x4xf32> {
+    %step = tensor.extract_slice %y[%i, 0, 0, 0] [1, 4, 5, 4] [1, 1, 1, 1]
+        : tensor<3x4x5x4xf32> to tensor<4x5x4xf32>
+    %next = linalg.add ins(%state, %step : tensor<4x5x4xf32>, tensor<4x5x4xf32>)
+        outs(%s : tensor<4x5x4xf32>) -> tensor<4x5x4xf32>
+    scf.yield %next : tensor<4x5x4xf32>
+  }
+  return %last : tensor<4x5x4xf32>
+}
+
+// A product that is added to, too: what follows meets it in registers, loop by loop.
+
+// CHECK-LABEL: func.func @added
+// CHECK-NOT: collapse_shape
+func.func @added(%x: tensor<3x4x5x8xf32>, %w: tensor<8x4xf32>, %i: index) -> tensor<3x4x5x4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<3x4x5x4xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<3x4x5x4xf32>) -> tensor<3x4x5x4xf32>
+  %y = linalg.generic {indexing_maps = [#steps, #weight, #made],
+      iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<3x4x5x8xf32>, tensor<8x4xf32>) outs(%f : tensor<3x4x5x4xf32>) {
+  ^bb0(%q: f32, %t: f32, %o: f32):
+    %m = arith.mulf %q, %t : f32
+    %a = arith.addf %o, %m : f32
+    linalg.yield %a : f32
+  } -> tensor<3x4x5x4xf32>
+  %z = linalg.exp ins(%y : tensor<3x4x5x4xf32>) outs(%e : tensor<3x4x5x4xf32>) -> tensor<3x4x5x4xf32>
+  return %z : tensor<3x4x5x4xf32>
+}

@@ -54,7 +54,7 @@ declare_mlir_python_sources(TilewrightPythonSources)
 declare_mlir_python_sources(TilewrightPythonSources.Package
   ADD_TO_PARENT TilewrightPythonSources
   ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings/package"
-  SOURCES __init__.py _mlir_libs/_site_initialize_0.py)
+  SOURCES __init__.py _mlir_libs/_site_initialize_0.py views/__init__.py views/linalg.py views/nvvm.py)
 declare_mlir_dialect_python_bindings(
   ADD_TO_PARENT TilewrightPythonSources
   ROOT_DIR "${PROJECT_SOURCE_DIR}/lib/Bindings/package"

@@ -19,7 +19,8 @@ from tilewright.fractal.where import public, wrong
 from tilewright.frontend.builder.dtypes import BOOL, F32, highest, is_narrow, lowest
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.mlir import ir
-from tilewright.mlir.dialects import linalg
+from tilewright.mlir._mlir_libs._mlirDialectsLinalg import fill_builtin_region
+from tilewright.mlir.dialects._linalg_ops_gen import MatmulOp, TransposeOp
 
 Exprs = Sequence[int | None]  # for each dimension of a tensor the loop that it is read by; None: the first element
 _SUMS = {
@@ -156,8 +157,10 @@ class Leaves(Emit):
     def _plain_product(self, a: TensorValue, b: TensorValue, dtype: np.dtype) -> TensorValue:
         shape = (a.shape[0], b.shape[1])
         with self.here():
-            value = linalg.matmul(a.value, b.value, outs=[self.emitter.filled(0, shape, dtype)])
-        return TensorValue(self, value, TensorType(shape, dtype))
+            place = self.emitter.filled(0, shape, dtype)
+            made = MatmulOp([place.type], [a.value, b.value], [place])
+            fill_builtin_region(made.operation)
+        return TensorValue(self, made.results[0], TensorType(shape, dtype))
 
     def _product(self, a: TensorValue, b: TensorValue, dtype: np.dtype) -> TensorValue:
         """Vectors, and stacks of matrices that broadcast."""
@@ -190,7 +193,8 @@ class Leaves(Emit):
         kind = TensorType(tuple(x.shape[d] for d in order), x.dtype)
         with self.here():
             empty = self.emitter.empty(kind.shape, kind.dtype)
-            made = linalg.transpose(x.value, outs=[empty], permutation=order)
+            made = TransposeOp([empty.type], x.value, empty, order)
+            fill_builtin_region(made.operation)
         return TensorValue(self, made.results[0], kind)
 
     @public

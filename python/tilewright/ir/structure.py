@@ -13,7 +13,7 @@ from math import prod
 
 from tilewright.ir import decisions
 from tilewright.ir.constants import loop_of_row, spreads
-from tilewright.ir.generics import loops_of, maker, terminator
+from tilewright.ir.generics import loops_of, maker, nested, operations_of, terminator
 from tilewright.mlir import ir
 
 _SOURCES = frozenset(
@@ -349,7 +349,7 @@ class Weights:
                 return False
             op = value.owner
             known = op.name == "ml_program.global_load_const" or _is_table(op)
-            known = known or any(self._stored(v) for v in [*op.operands, *captured(op)])
+            known = known or any(map(self._stored, op.operands)) or any(map(self._stored, captured(op)))
             self._has_weight[value] = known
         return known
 
@@ -365,7 +365,9 @@ class Weights:
         if not op.name.startswith(("linalg.", "tensor.")) and op.name not in _PACKING:
             return False
         row = loop_of_row(op)
-        return self._follows(value, row, [*(list(op.operands)[:1] if row else op.operands), *captured(op)])
+        used = list(op.operands)[: 1 if row else None]
+        # Most operations end here, before their bodies are looked through.
+        return all(map(self._fixed, used)) and self._follows(value, row, [*used, *captured(op)])
 
     def _follows(self, value: ir.Value, row: ir.Operation | None, used: Sequence[ir.Value]) -> bool:
         """Whether all that is used is known; a table of the iterations of two loops would be larger than weights."""
@@ -410,9 +412,9 @@ def blocks(root: ir.Operation) -> Iterator[ir.Block]:
     for region in root.regions:
         for block in region.blocks:
             yield block
-            for op in block.operations:
-                if not op.operation.name.startswith(("linalg.", "tile.")) and not _is_init(op.operation):
-                    yield from blocks(op.operation)
+            for op in operations_of(block):
+                if op.regions and not op.name.startswith(("linalg.", "tile.")) and not _is_init(op):
+                    yield from blocks(op)
 
 
 def _is_init(op: ir.Operation) -> bool:
@@ -423,8 +425,7 @@ def linalg_ops(block: ir.Block, weights: Weights) -> list[LinalgOp]:
     """The generics of a block that run with the model and that kernels can take, in program order; one tensor each."""
     found = []
     epoch = 0
-    for position, op in enumerate(block.operations):
-        operation = op.operation
+    for position, operation in enumerate(operations_of(block)):
         epoch += _asserts(operation)
         if operation.name != "linalg.generic" or decisions.HOST.on(operation):
             continue
@@ -441,4 +442,4 @@ def _asserts(op: ir.Operation) -> bool:
         return True
     if not op.name.startswith("scf."):
         return False
-    return any(_asserts(inner.operation) for region in op.regions for block in region for inner in block.operations)
+    return any(map(_asserts, nested(op)))

@@ -86,12 +86,13 @@ def _units(definitions: Mapping[str, _Definition], entry: str, attributes: str) 
 
 
 def _symbols(module: ir.Operation) -> list[tuple[str, ir.Operation]]:
+    from tilewright.ir.generics import nested
+
     found = []
-    for op in module.regions[0].blocks[0].operations:
-        name = op.operation.name
-        if name not in ("llvm.func", "llvm.mlir.global"):
-            raise InternalError(f"'{name}' is left at the top of the lowered module", ir=str(op)[:2000])
-        found.append((symbol_of(op), op.operation))
+    for op in nested(module):
+        if op.name not in ("llvm.func", "llvm.mlir.global"):
+            raise InternalError(f"'{op.name}' is left at the top of the lowered module", ir=str(op)[:2000])
+        found.append((symbol_of(op), op))
     return found
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from tilewright.ir import decisions
 from tilewright.ir.constants import trip_count
+from tilewright.ir.generics import nested
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
 
@@ -64,7 +65,7 @@ class CountMeetings(Pass):
 
 def _in(op: ir.Operation, name: str) -> list[ir.Operation]:
     """Those right in its body: kernels without meetings are not walked through."""
-    return [view.operation for view in op.regions[0].blocks[0].operations if view.operation.name == name]
+    return [inner for inner in nested(op) if inner.name == name]
 
 
 class _Critical:
@@ -91,15 +92,12 @@ class _Critical:
 
 def _count(op: ir.Operation) -> _Critical:
     found = _Critical()
-    for region in op.regions:
-        for block in region.blocks:
-            for view in block.operations:
-                inner = view.operation
-                if inner.name == "llvm.inline_asm" and _ARRIVAL in str(inner.attributes["asm_string"]):
-                    found.add(_meeting(inner.operands[0]), 1)
-                elif inner.regions:
-                    trips = trip_count(inner) if inner.name == "scf.for" else 1
-                    found.add(_count(inner), 1 if trips is None else trips)
+    for inner in nested(op):
+        if inner.name == "llvm.inline_asm" and _ARRIVAL in str(inner.attributes["asm_string"]):
+            found.add(_meeting(inner.operands[0]), 1)
+        elif inner.regions:
+            trips = trip_count(inner) if inner.name == "scf.for" else 1
+            found.add(_count(inner), 1 if trips is None else trips)
     return found
 
 

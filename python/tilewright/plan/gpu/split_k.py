@@ -23,7 +23,7 @@ from tilewright.ir.views import create_split, expansion
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register, remark
 from tilewright.plan.cost.gemm import Problem
-from tilewright.plan.cost.gemm_time import choose
+from tilewright.plan.cost.gemm_time import choose, peak
 from tilewright.plan.cost.gemv import gemv_seconds
 from tilewright.plan.cost.roofline import launched, pays, transfer
 from tilewright.plan.gpu.gemv import find_gemv
@@ -248,17 +248,24 @@ def best_parts(problem: Problem, gpu: Gpu) -> tuple[int | None, float]:
     if whole is None:
         return None, 0.0
     pieces = [(parts, part) for parts in _PARTS if (part := _part_of(problem, parts)) is not None]
-    now, (least, parts) = whole.prediction.seconds, _fastest(problem, pieces, gpu)
+    now = whole.prediction.seconds
+    least, parts = _fastest(problem, pieces, now, gpu)
     return (parts, least) if pays(gpu.device, least, now) else (None, now)
 
 
-def _fastest(problem: Problem, pieces: Sequence[tuple[int, Problem]], gpu: Gpu) -> tuple[float, int]:
-    """The least predicted seconds of some numbers of parts, sums of the parts included, and that number."""
+def _fastest(problem: Problem, pieces: Sequence[tuple[int, Problem]], now: float, gpu: Gpu) -> tuple[float, int]:
+    """The least predicted seconds of some numbers of parts, sums of the parts included, and that number.
+
+    Numbers that would not pay with units at their peak, beside what the whole takes `now`, are not looked at: each one
+    has some hundred shapes to choose from.
+    """
     points = problem.batch * problem.rows * problem.lanes
+    least = problem.operations / (peak(problem, gpu) * gpu.units) + launched(gpu.device, 0)
     times = [
-        (found.prediction.seconds + _adding(points, parts, gpu), parts)
+        (found.prediction.seconds + adding, parts)
         for parts, part in pieces
-        if (found := choose(part, gpu)) is not None
+        if pays(gpu.device, least + (adding := _adding(points, parts, gpu)), now)
+        and (found := choose(part, gpu)) is not None
     ]
     return min(times, default=(inf, 1))
 
@@ -279,7 +286,8 @@ def _lost(op: LinalgOp, gpu: Gpu) -> tuple[int, float, float, int] | None:
         for parts, depth in uneven
         if depth >= _LEAST_DEPTH
     ]
-    now, (least, parts) = whole.prediction.seconds, _fastest(problem, pieces, gpu)
+    now = whole.prediction.seconds
+    least, parts = _fastest(problem, pieces, now, gpu)
     return (problem.depth, now, least, parts) if pays(gpu.device, least, now) else None
 
 

@@ -314,12 +314,15 @@ def team_blocks(op: ir.Operation) -> int:
     return max((sum(decisions.TEAM.read(inner)) for inner in _walk(op) if decisions.TEAM.on(inner)), default=0)
 
 
-def _walk(op: ir.Operation) -> Iterator[ir.Operation]:
-    yield op
-    for region in op.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _walk(inner.operation)
+def _walk(op: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        found.append(inner)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _threads(kernel: ir.Operation) -> int:

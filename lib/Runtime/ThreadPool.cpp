@@ -12,44 +12,17 @@
 #include "Scratch.h"
 
 #include <algorithm>
-#include <climits>
 #include <csignal>
 #include <cstdio>
-#include <linux/futex.h>
 #include <mutex>
 #include <new>
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
 
 using namespace tilewright::runtime;
 
 namespace {
 
-/// Pauses before a waiting thread sleeps: about 0.3-0.8 ms. Longer takes the
-/// core from whatever else runs here between two calls.
-constexpr int kSpins = 20000;
 constexpr int kMaxThreads = 1024;
-
-inline void relax() {
-#if defined(__x86_64__) || defined(__i386__)
-  _mm_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-void futexWait(void *word, uint32_t expected) {
-  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
-}
-
-void futexWake(void *word, int count) {
-  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
-}
 
 uint32_t nextOf(uint64_t ticket) { return static_cast<uint32_t>(ticket); }
 uint32_t endOf(uint64_t ticket) { return ticket >> 32; }
@@ -63,13 +36,6 @@ Pool *thePool = nullptr;
 
 } // namespace
 
-void tilewright::runtime::pauseOrYield(int &spin) {
-  relax();
-  // Who is waited for may have lost its core: give ours.
-  if (++spin % kSpins == 0)
-    sched_yield();
-}
-
 //===----------------------------------------------------------------------===//
 // Helper
 //===----------------------------------------------------------------------===//
@@ -77,9 +43,8 @@ void tilewright::runtime::pauseOrYield(int &spin) {
 /// One thread of the pool. It waits for a team, serves it until that closes,
 /// and waits again.
 struct alignas(64) tilewright::runtime::Helper {
-  /// Even: idle. Odd: `team` is to be served.
-  std::atomic<uint32_t> state{0};
-  std::atomic<uint32_t> sleeping{0};
+  /// Teams that it was given so far.
+  Counter<uint32_t> teams;
   Team *team = nullptr;
   uint32_t member = 0;
   uint32_t seen = 0;
@@ -89,27 +54,18 @@ struct alignas(64) tilewright::runtime::Helper {
     team = newTeam;
     member = newMember;
     seen = generation;
-    state.fetch_add(1, std::memory_order_seq_cst);
-    if (sleeping.load(std::memory_order_seq_cst))
-      futexWake(&state, 1);
+    teams.add(1);
   }
 
   void awaitTeam() {
-    for (int spin = 0; state.load(std::memory_order_acquire) == handled;) {
-      if (++spin < kSpins) {
-        relax();
-        continue;
-      }
-      sleeping.store(1, std::memory_order_seq_cst);
-      futexWait(&state, handled);
-      sleeping.store(0, std::memory_order_seq_cst);
-    }
-    ++handled;
+    handled = teams.await(kIdleSpins,
+                          [this](uint32_t given) { return given != handled; });
   }
 
   void serve() {
     for (;;) {
-      seen = team->awaitGeneration(seen);
+      seen = team->generation.await(
+          kIdleSpins, [this](uint32_t now) { return now != seen; });
       if (team->closed.load(std::memory_order_acquire))
         return;
       team->work(member);
@@ -121,7 +77,7 @@ struct alignas(64) tilewright::runtime::Helper {
     for (;;) {
       awaitTeam();
       serve();
-      team->done.fetch_add(1, std::memory_order_release);
+      team->done.add(1);
     }
   }
 
@@ -160,7 +116,7 @@ void Team::work(uint32_t self) {
   size_t members = shares.size();
   for (size_t number = 0; number < members; ++number)
     if (uint32_t count = finish(shares[(self + number) % members]))
-      done.fetch_add(count, std::memory_order_release);
+      done.add(count);
 }
 
 void Team::deal(uint32_t chunks) {
@@ -173,38 +129,16 @@ void Team::deal(uint32_t chunks) {
   }
 }
 
-void Team::publish() {
-  generation.fetch_add(1, std::memory_order_seq_cst);
-  if (sleepers.load(std::memory_order_seq_cst))
-    futexWake(&generation, INT_MAX);
-}
-
-uint32_t Team::awaitGeneration(uint32_t seen) {
-  for (int spin = 0;;) {
-    uint32_t now = generation.load(std::memory_order_acquire);
-    if (now != seen)
-      return now;
-    if (++spin < kSpins) {
-      relax();
-      continue;
-    }
-    sleepers.fetch_add(1, std::memory_order_seq_cst);
-    futexWait(&generation, seen);
-    sleepers.fetch_sub(1, std::memory_order_seq_cst);
-  }
-}
-
 void Team::launch(const Job &newJob, int64_t chunksPerMember) {
   auto chunks =
       static_cast<uint32_t>(std::min(newJob.tasks, size() * chunksPerMember));
   job = newJob;
   job.chunks = chunks;
-  done.store(0, std::memory_order_relaxed);
+  done.reset();
   deal(chunks);
-  publish();
+  generation.add(1);
   work(/*self=*/0);
-  for (int spin = 0; done.load(std::memory_order_acquire) != chunks;)
-    pauseOrYield(spin);
+  done.await(kMeetingSpins, [=](uint32_t now) { return now == chunks; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -293,7 +227,7 @@ Team *Pool::assemble(int helpers) {
   if (!empty.empty())
     empty.pop_back();
   team->closed.store(false, std::memory_order_relaxed);
-  uint32_t generation = team->generation.load();
+  uint32_t generation = team->generation.value();
   auto members = std::min<size_t>(helpers, idle.size()) + 1;
   team->shares = std::vector<Team::Share>(members);
   for (uint32_t member = 1; member < members; ++member) {
@@ -311,11 +245,10 @@ void Pool::release(Team *team) {
 
 void Pool::dissolve(Team *team) {
   auto helpers = static_cast<uint32_t>(team->helpers.size());
-  team->done.store(0, std::memory_order_relaxed);
+  team->done.reset();
   team->closed.store(true, std::memory_order_release);
-  team->publish();
-  while (team->done.load(std::memory_order_acquire) != helpers)
-    sched_yield();
+  team->generation.add(1);
+  team->done.await(kMeetingSpins, [=](uint32_t now) { return now == helpers; });
   idle.insert(idle.end(), team->helpers.begin(), team->helpers.end());
   team->helpers.clear();
   empty.push_back(team);

@@ -15,6 +15,7 @@
 #define TILEWRIGHT_LIB_RUNTIME_THREADPOOL_H
 
 #include "Twrt.h"
+#include "Waiting.h"
 
 #include <atomic>
 #include <cstdint>
@@ -65,23 +66,17 @@ private:
   void runChunk(uint32_t chunk);
   /// Gives each member its share.
   void deal(uint32_t chunks);
-  /// Starts a new generation and wakes helpers that sleep.
-  void publish();
-  /// Waits until the generation differs from `seen`; returns it.
-  uint32_t awaitGeneration(uint32_t seen);
 
-  alignas(64) std::atomic<uint32_t> generation{0};
-  alignas(64) std::atomic<uint32_t> done{0};
-  alignas(64) std::atomic<uint32_t> sleepers{0};
-  std::atomic<bool> closed{false};
+  /// Counts launches; helpers wait for the next one.
+  alignas(64) Counter<uint32_t> generation;
+  /// Chunks of the launch under way that have been run.
+  alignas(64) Counter<uint32_t> done;
+  alignas(64) std::atomic<bool> closed{false};
   Job job{};
   std::vector<Helper *> helpers;
   /// One per member, the calling thread's first. Grows while no helper looks.
   std::vector<Share> shares;
 };
-
-/// One turn of a wait: pauses, and now and then gives the core to others.
-void pauseOrYield(int &spin);
 
 /// The process-wide pool.
 class Pool {

@@ -16,9 +16,9 @@
 #include "Heap.h"
 #include "Scratch.h"
 #include "ThreadPool.h"
+#include "Waiting.h"
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <csetjmp>
 #include <cstring>
@@ -126,9 +126,9 @@ template <typename Run> void record(twrt_kernel fn, int64_t tasks, Run run) {
 /// Events do not share cache lines.
 constexpr int64_t kEventBytes = 64;
 
-std::atomic<int64_t> &counterOf(char *counters, int64_t event) {
-  return *reinterpret_cast<std::atomic<int64_t> *>(counters +
-                                                   event * kEventBytes);
+Counter<int64_t> &counterOf(char *counters, int64_t event) {
+  static_assert(sizeof(Counter<int64_t>) <= kEventBytes);
+  return *reinterpret_cast<Counter<int64_t> *>(counters + event * kEventBytes);
 }
 
 /// Runs the entry; false where it failed.
@@ -232,13 +232,13 @@ void twrt_program(twrt_kernel fn, void **argv, int64_t units,
 }
 
 void twrt_signal(char *counters, int64_t event) {
-  counterOf(counters, event).fetch_add(1, std::memory_order_release);
+  counterOf(counters, event).add(1);
 }
 
 void twrt_wait(char *counters, int64_t event, int64_t count) {
-  std::atomic<int64_t> &counter = counterOf(counters, event);
-  for (int spin = 0; counter.load(std::memory_order_acquire) < count;)
-    pauseOrYield(spin);
+  counterOf(counters, event).await(kMeetingSpins, [=](int64_t now) {
+    return now >= count;
+  });
 }
 
 void twrt_launch(twrt_kernel fn, void **argv, int64_t tasks,

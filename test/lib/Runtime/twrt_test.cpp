@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <sys/wait.h>
 #include <thread>
@@ -337,6 +338,53 @@ static void testPrograms() {
     CHECK(runTurns(threads) == alone);
 }
 
+static double cpuMilliseconds() {
+  timespec used;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1e3 + used.tv_nsec * 1e-6;
+}
+
+static constexpr int kLate = 60; // milliseconds
+
+/// Unit 0 comes late; unit 1 waits for it and says how long it kept its core.
+static void lateProgram(void **argv, int64_t begin, int64_t end, char *) {
+  auto *counters = static_cast<char *>(argv[1]);
+  for (int64_t unit = begin; unit < end; ++unit) {
+    if (unit == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(kLate));
+      twrt_signal(counters, 0);
+      continue;
+    }
+    double start = cpuMilliseconds();
+    twrt_wait(counters, 0, 1);
+    *static_cast<double *>(argv[0]) = cpuMilliseconds() - start;
+  }
+}
+
+/// A task that ends late.
+static void lateTask(void **, int64_t begin, int64_t, char *) {
+  if (begin > 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(kLate));
+}
+
+/// Who waits for a thread that does not run leaves its core to others.
+static void testLateThreads() {
+  static double used, launched;
+  alignas(64) static char counters[64];
+  used = launched = 0;
+  twrt_call(
+      [](void **) {
+        void *argv[] = {&used, counters};
+        twrt_program(lateProgram, argv, 2, 0, counters, 1);
+        double start = cpuMilliseconds();
+        twrt_launch(lateTask, nullptr, 2, 0);
+        launched = cpuMilliseconds() - start;
+      },
+      nullptr, 2);
+  CHECK(used < kLate / 3.0);
+  CHECK(launched < kLate / 3.0);
+}
+
 static void nothing(void **, int64_t, int64_t, char *) {}
 
 static double launchNanoseconds(int threads, int64_t launches) {
@@ -374,6 +422,7 @@ int main() {
   testResults();
   testReuse();
   testPrograms();
+  testLateThreads();
   launchNanoseconds(2, 1000);
   for (int threads : {1, 2})
     std::printf("launch_ns threads=%d %.0f\n", threads,

@@ -201,9 +201,9 @@ def : Tile_Decision<"pair", Tile_Integers, Tile_OnRecurrence,
 def : Tile_Decision<"unroll", Tile_FlagOrInteger, Tile_OnRecurrence,
     ["tile-plan-wavefronts"], ["tile-unroll-recurrences"], ["cpu", "cuda"],
     "each step of the recurrence is code of its own; with a number, so many are an iteration">;
-def : Tile_Decision<"wavefront", Tile_Flag, Tile_OnRecurrence,
+def : Tile_Decision<"wavefront", Tile_FlagOrInteger, Tile_OnRecurrence,
     ["tile-plan-wavefronts"], ["tile-skew-recurrences"], ["cpu", "cuda"],
-    "the recurrence and the scan in its body run along diagonals, as one">;
+    "the recurrence and the scan in its body run along diagonals, as one; with a number, bands of so many rows do">;
 def : Tile_Decision<"shift", Tile_Integer, Tile_On<["scf.for"]>,
     ["tile-find-shifts"], ["tile-plan-shifts", "tile-fuse-shifted"],
     ["cpu", "cuda"],

@@ -16,6 +16,7 @@ from tilewright import reference
 from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
+from tilewright.plan.cost import recurrence
 from tilewright.plan.recurrences import plan_wavefronts
 
 LEAF = (1, 4)
@@ -86,6 +87,8 @@ def arguments(program: ft.Function, rows: int, columns: int) -> list[np.ndarray]
 
     if program is grid:
         return [normal(rows, columns, *LEAF), normal(columns, *LEAF), normal(*LEAF)]
+    if program is projected_grid:
+        return [normal(rows, columns, *LEAF), normal(columns, *LEAF), normal(4, 4), normal(4, 4), normal(*LEAF)]
     if program is lists_of_states:
         return [normal(columns, 3, *LEAF), normal(rows, 4, 4), normal(*LEAF)]
     return [normal(columns, *LEAF), normal(rows, 4, 4), normal(rows, *LEAF)]
@@ -115,7 +118,24 @@ def flat(values: object) -> list[np.ndarray]:
     ]
 
 
-PROGRAMS = [layers, every_layer, two_states, grid, lists_of_states]
+def in_reference(program: ft.Function, module: ir.Module, values: list[np.ndarray]) -> list[np.ndarray]:
+    """What the reference interpreter makes of a module."""
+    pairs = zip(values, program.parameters.values(), strict=True)
+    lists = [ft.Lists.from_array(v, k.depth) if isinstance(k, ft.Array) else v for v, k in pairs]
+    return flat(tuple(reference.run(module, "main", lists)))
+
+
+@ft.function
+def projected_grid(xss: ROWS, ys: ROW, w: ft.Tensor[4, 4], u: ft.Tensor[4, 4], v: ft.Tensor[LEAF]) -> ROWS:
+    """Rows that share weights, one of which multiplies what needs no state."""
+
+    def row(above, xs):
+        return ft.scanl(lambda left, up, x: ft.tanh(x @ w + (left + up) @ u), v, above, xs)
+
+    return ft.scanl(row, ys, xss)
+
+
+PROGRAMS = [layers, every_layer, two_states, grid, projected_grid, lists_of_states]
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=str)
@@ -132,16 +152,26 @@ def test_orders_agree(program: ft.Function, domain: tuple[int, int]) -> None:
         assert count == (2 if program is lists_of_states else 1)
         for number in range(count):
             module = ir.Module.parse(str(found))
-            decisions.WAVEFRONT.set(list(recurrences(module.operation))[number], True)
+            decisions.WAVEFRONT.set(list(recurrences(module.operation))[number], ir.UnitAttr.get())
             run_pipeline(module.operation, "builtin.module(tile-skew-recurrences)")
-            kinds = program.parameters.values()
-            lists = [
-                ft.Lists.from_array(v, k.depth) if isinstance(k, ft.Array) else v
-                for v, k in zip(values, kinds, strict=True)
-            ]
-            results = reference.run(module, "main", lists)
-            for got, wanted in zip(flat(tuple(results)), expected, strict=True):
+            for got, wanted in zip(in_reference(program, module, values), expected, strict=True):
                 np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("band", [1, 2, 3, 5, 9])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_bands_agree(program: ft.Function, band: int) -> None:
+    """Seven rows in bands of so many, and what is left behind them; in the reference interpreter."""
+    values = arguments(program, 7, 3)
+    expected = flat(program(*values))
+    with ir.Context() as context:
+        module = ir.Module.parse(program.trace(lengths_of(program, values)).module_text)
+        run_pipeline(module.operation, "builtin.module(tile-hoist-invariants,tile-find-pairs)")
+        number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), band)
+        decisions.WAVEFRONT.set(next(recurrences(module.operation)), number)
+        run_pipeline(module.operation, "builtin.module(tile-skew-recurrences)")
+        for got, wanted in zip(in_reference(program, module, values), expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 7, 9])
@@ -160,13 +190,7 @@ def test_some_steps_are_an_iteration(program: ft.Function, steps: int) -> None:
         loops = sum(str(module).count(f"fractal.{name}") for name in ("fold", "scan"))
         scans = 2 if program is lists_of_states else 1
         assert loops == (scans * 7 if steps > 3 else scans * (steps + 7 % steps) + 1)
-        kinds = program.parameters.values()
-        lists = [
-            ft.Lists.from_array(v, k.depth) if isinstance(k, ft.Array) else v
-            for v, k in zip(values, kinds, strict=True)
-        ]
-        results = reference.run(module, "main", lists)
-        for got, wanted in zip(flat(tuple(results)), expected, strict=True):
+        for got, wanted in zip(in_reference(program, module, values), expected, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
@@ -202,3 +226,18 @@ def test_compiled(program: ft.Function, target: str, monkeypatch: pytest.MonkeyP
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-4, atol=1e-5)
     told = [entry["message"] for entry in model.report_data()["remarks"] if "diagonals" in entry["message"]]
     assert any("run as 7 diagonals" in message for message in told), told
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+@pytest.mark.parametrize("program", [grid, projected_grid, every_layer], ids=lambda program: program.name)
+def test_bands_as_code(program: ft.Function, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven rows in bands of three, and a last one of one."""
+    monkeypatch.setattr(plan_wavefronts, "_LEAST_GAIN", 0.0)
+    monkeypatch.setattr(recurrence, "best_band", lambda *_: 3)
+    values = arguments(program, 7, 4)
+    emulate = {"emulate": True} if target != "cpu" else {}
+    model = tw.compile(program, target, shapes=lengths_of(program, values), **emulate)
+    for got, wanted in zip(model(*values), flat(program(*values)), strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-4, atol=1e-5)
+    told = [entry["message"] for entry in model.report_data()["remarks"] if "diagonals" in entry["message"]]
+    assert any("bands of 3 rows, the last one of 1, of 6 diagonals each" in message for message in told), told

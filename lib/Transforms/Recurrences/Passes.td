@@ -208,7 +208,9 @@ def SkewRecurrences : Pass<"tile-skew-recurrences"> {
     What the scan reads at (d, l) is read along diagonals (`fractal.read`); the
     state of the layer below is the last diagonal's, shifted by one, with the
     outer recurrence's init at the border. Points outside of the domain keep the
-    init in front of it, and compute what nobody reads behind it.
+    init in front of it, and compute what nobody reads behind it. With a number,
+    bands of so many rows do, one behind the other in a loop: fewer such points.
+    Products that need a state of neither are computed in front, for all points.
 
     The pair is legal where the outer states are read by the inner scan's lists
     only, its results are the next ones, both go from left to right over known

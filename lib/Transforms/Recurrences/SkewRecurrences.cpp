@@ -9,8 +9,10 @@
 #include "dialects/Tile/TileDecisions.h"
 #include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Recurrences/ListBuilder.h"
+#include "lib/Transforms/Recurrences/ListGroups.h"
 #include "lib/Transforms/Recurrences/Passes.h"
 #include "lib/Transforms/Recurrences/RecurrencePair.h"
+#include "lib/Transforms/Recurrences/SplitScans.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -255,14 +257,79 @@ LogicalResult Skew::run() {
   return success();
 }
 
-/// What a decision asks for, or an error that says why it cannot be.
-static LogicalResult skew(Operation *op) {
+/// The pair that an op is the outer part of, or an error that says why it is
+/// none.
+static FailureOr<RecurrencePair> askedFor(Operation *op) {
   std::string reason;
   std::optional<RecurrencePair> pair = pairOf(op, reason);
-  if (!pair)
-    return op->emitOpError("cannot become a wavefront, as '")
-           << tile::decisions::kWavefront.name << "' asks: " << reason;
-  return Skew(*pair).run();
+  if (pair)
+    return *std::move(pair);
+  return op->emitOpError("cannot become a wavefront, as '")
+         << tile::decisions::kWavefront.name << "' asks: " << reason;
+}
+
+/// The same recurrence over a part of its elements.
+template <typename Op>
+static Op cloneOver(ImplicitLocOpBuilder &b, Op op, ValueRange states,
+                    ValueRange lists, Part part) {
+  SmallVector<Value> operands(states);
+  for (Value list : lists)
+    operands.push_back(part.of(b, list));
+  auto clone = cast<Op>(b.clone(*op));
+  clone->setOperands(operands);
+  if constexpr (std::is_same_v<Op, ScanOp>)
+    for (auto [result, state] : llvm::zip_equal(clone.getResults(), states))
+      result.setType(ArrayType::listOf(part.count, state.getType()));
+  return clone;
+}
+
+/// Cuts the outer recurrence into bands of so many rows, one behind the other;
+/// returns its parts.
+template <typename Op>
+static SmallVector<Operation *> cut(Op op, int64_t rows) {
+  SmallVector<Operation *> parts;
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  auto band = [&](ImplicitLocOpBuilder &in, ValueRange states, ValueRange lists,
+                  Part part) {
+    Op clone = cloneOver(in, op, states, lists, part);
+    parts.push_back(clone);
+    return SmallVector<Value>(clone.getResults());
+  };
+  op.replaceAllUsesWith(overGroups(b, op, rows, band));
+  op.erase();
+  return parts;
+}
+
+/// The outer recurrence in bands, if its decision asks for some.
+static FailureOr<SmallVector<Operation *>> bandsOf(Operation *op,
+                                                   int64_t rows) {
+  StringRef name = tile::decisions::kWavefront.name;
+  auto asked = dyn_cast<IntegerAttr>(tile::decisions::kWavefront.get(op));
+  if (asked && asked.getInt() < 1)
+    return op->emitOpError("has a '") << name << "' of " << asked.getInt()
+                                      << ": a band has one row or more";
+  if (!asked || asked.getInt() >= rows)
+    return SmallVector<Operation *>{op};
+  if (auto scan = dyn_cast<ScanOp>(op))
+    return cut(scan, asked.getInt());
+  return cut(cast<FoldOp>(op), asked.getInt());
+}
+
+/// What a decision asks for.
+static LogicalResult skew(Operation *op) {
+  FailureOr<RecurrencePair> whole = askedFor(op);
+  if (failed(whole))
+    return failure();
+  splitPair(*whole);
+  FailureOr<SmallVector<Operation *>> bands = bandsOf(op, whole->rows);
+  if (failed(bands))
+    return failure();
+  for (Operation *band : *bands) {
+    FailureOr<RecurrencePair> pair = askedFor(band);
+    if (failed(pair) || failed(Skew(*pair).run()))
+      return failure();
+  }
+  return success();
 }
 
 namespace {

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Transforms/Recurrences/SplitScans.h"
 #include "lib/Analysis/UsedValues.h"
 #include "lib/Transforms/Recurrences/ListBuilder.h"
 #include "lib/Transforms/Recurrences/Passes.h"
@@ -183,23 +184,40 @@ static void splitMaps(Block &body, const DenseSet<Value> &states) {
   }
 }
 
-template <typename Op> static void splitRecurrence(Op op) {
+/// `more`: what is as good as a state.
+template <typename Op>
+static void splitRecurrence(Op op, ArrayRef<Value> more = {}) {
   DenseSet<Value> states(op.getStates().begin(), op.getStates().end());
+  states.insert_range(more);
   addDependent(op.getBodyBlock(), states);
   splitMaps(op.getBodyBlock(), states);
   split(op, states);
+}
+
+/// Splits what is a scan or fold.
+static void splitOp(Operation *op) {
+  if (auto scan = dyn_cast<ScanOp>(op))
+    splitRecurrence(scan);
+  else if (auto fold = dyn_cast<FoldOp>(op))
+    splitRecurrence(fold);
+}
+
+void tilewright::splitPair(const RecurrencePair &pair) {
+  SmallVector<Value> below;
+  ScanOp inner = pair.inner;
+  for (auto [array, element] :
+       llvm::zip_equal(inner.getArrays(), inner.getElements()))
+    if (llvm::is_contained(pair.states, array))
+      below.push_back(element);
+  splitRecurrence(inner, below);
+  splitOp(pair.outer);
 }
 
 namespace {
 struct SplitScans : tilewright::impl::SplitScansBase<SplitScans> {
   void runOnOperation() override {
     // Inner recurrences first: what they leave in front may move on.
-    getOperation()->walk([](Operation *op) {
-      if (auto scan = dyn_cast<ScanOp>(op))
-        splitRecurrence(scan);
-      else if (auto fold = dyn_cast<FoldOp>(op))
-        splitRecurrence(fold);
-    });
+    getOperation()->walk(splitOp);
   }
 };
 } // namespace

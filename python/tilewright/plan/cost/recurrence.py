@@ -8,6 +8,9 @@ point; what needs no state is computed for a whole row before. Along diagonals t
 `rows` points (FractalTensor, SOSP 2024, section 4: the wavefront of a stacked LSTM). A step takes the longer of its
 multiply-adds and the bytes of its weights, from the nearest memory that holds what all steps read, and its launches.
 
+Diagonals compute `rows` points at each step, also outside of the domain: nearly twice as many as there are where it is
+square. Bands of rows, each along its own diagonals, compute fewer, but read the weights that rows share more often.
+
 Loops that are no rows of one recurrence, but layers or directions, run in turn or as one. As one, a GPU has a barrier
 for all of their steps, which need nothing of each other; a CPU has launches for each.
 """
@@ -28,11 +31,12 @@ class Work:
     """What a point of the domain takes, for all lists around it.
 
     Attributes:
-        recurrent: multiply-adds that need a state.
-        projected: multiply-adds that need none.
+        recurrent: multiply-adds that need a state of the scan.
+        projected: multiply-adds that need none, but the row before.
         weights: bytes of the operands of recurrent products that no point changes, of one row.
-        all_weights: the same of all products.
+        all_weights: the same of all products of a step along diagonals: those that are recurrent or projected.
         own_weights: those of all products that each row has for itself.
+        free: multiply-adds that need nothing of other points: they are computed before, whatever the order.
     """
 
     recurrent: int
@@ -40,17 +44,49 @@ class Work:
     weights: int
     all_weights: int
     own_weights: int = 0
+    free: int = 0
+
+    def weights_of(self, rows: int) -> int:
+        """Bytes that a step of so many rows reads."""
+        own = min(self.own_weights, self.all_weights)
+        return self.all_weights + (rows - 1) * own
 
 
 def row_by_row(work: Work, rows: int, columns: int, device: Device) -> float:
     """Seconds, with the products that need no state in front of each row."""
     step = _step(work.recurrent, work.weights, device)
-    return rows * (columns * step + work.projected * columns / _multiply_adds(device) + _launch(device))
+    before = (work.projected + work.free) * columns / _multiply_adds(device)
+    return rows * (columns * step + before + _launch(device))
 
 
-def along_diagonals(work: Work, rows: int, columns: int, device: Device) -> float:
-    """Seconds; points outside of the domain are computed, too."""
-    step = _step(rows * (work.recurrent + work.projected), rows * work.all_weights, device)
+def along_diagonals(work: Work, rows: int, columns: int, device: Device, band: int | None = None) -> float:
+    """Seconds; points outside of the domain are computed, too.
+
+    Args:
+        work: what a point takes.
+        rows: of the domain.
+        columns: of the domain.
+        device: whose.
+        band: rows that go along diagonals together, one band behind the other; all rows if not given.
+    """
+    count, rest = divmod(rows, band or rows)
+    steps = count * _diagonals(work, band or rows, columns, device)
+    steps += _diagonals(work, rest, columns, device) if rest else 0.0
+    return steps + work.free * rows * columns / _multiply_adds(device)
+
+
+def best_band(work: Work, rows: int, columns: int, device: Device) -> int:
+    """How many rows to run along diagonals together: what is fastest; of equal ones, the most.
+
+    All where rows have weights of their own: a step of a band would read no less for each of its points.
+    """
+    if work.own_weights:
+        return rows
+    return min(range(rows, 0, -1), key=lambda band: along_diagonals(work, rows, columns, device, band))
+
+
+def _diagonals(work: Work, rows: int, columns: int, device: Device) -> float:
+    step = _step(rows * (work.recurrent + work.projected), work.weights_of(rows), device)
     return (rows + columns - 1) * step
 
 

@@ -34,8 +34,9 @@ class PlanWavefronts(Pass):
     """Decide which recurrences run along the diagonals of their domain (`tile.pair`, `tile.wavefront`).
 
     Row by row, a step has one point, the weights of one row stay near, and what needs no state is one product for the
-    row. Along diagonals, there are fewer steps, each with a point of every row. The law is `plan/cost/recurrence.py`;
-    a remark gives both times. Of pairs in each other, the outermost that gains is taken. Of rows with weights of their
+    row. Along diagonals, there are fewer steps, each with a point of every row; where compute counts, in bands of fewer
+    rows (a number), since diagonals have points outside of the domain. The law is `plan/cost/recurrence.py`; a remark
+    gives both times. Of pairs in each other, the outermost that gains is taken. Of rows with weights of their
     own that stay in order, a few are unrolled (`tile.unroll`), in a loop where there are more: deep networks are no
     more code than others. All are where weights are encoded or hold zeros, since a product takes one encoded weight,
     and where fewer bits than those of f32 were asked for. Rows that share all weights stay a loop.
@@ -80,20 +81,22 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     if _is_in_wavefront(pair):
         return
     # Most programs hold no recurrences: what decides about them is loaded when one is met.
-    from tilewright.plan.cost.recurrence import along_diagonals, row_by_row
+    from tilewright.plan.cost.recurrence import along_diagonals, best_band, row_by_row
     from tilewright.plan.recurrences.work import work_of
 
     body = pair.regions[0].blocks[0].operations
     scan = body[len(body) - 2].operation  # what tile-find-pairs found stands before the yield
     work = work_of(scan)
-    one, other = row_by_row(work, rows, columns, device), along_diagonals(work, rows, columns, device)
+    band = best_band(work, rows, columns, device)
+    one, other = row_by_row(work, rows, columns, device), along_diagonals(work, rows, columns, device, band)
     encoded = bool(walk(pair, "sparse_tile.matmul"))
-    diagonals = one >= _LEAST_GAIN * other and not encoded
+    diagonals = one >= _LEAST_GAIN * other and not encoded and (band > 1 or rows == 1)
     if diagonals:
-        decisions.WAVEFRONT.set(pair, True)
+        whole = band == rows
+        decisions.WAVEFRONT.set(pair, ir.UnitAttr.get(pair.context) if whole else _number(pair, band))
     elif work.own_weights or encoded:
         _unroll(pair, rows, encoded)
-    order = f"run as {rows + columns - 1} diagonals" if diagonals else "stay row by row"
+    order = f"run as {_diagonals(rows, columns, band)}" if diagonals else "stay row by row"
     order += " (each has an encoded weight of its own)" if encoded else ""
     times = f"{one * 1e6:.0f} us row by row, {other * 1e6:.0f} us along diagonals"
     remark(pair, f"{rows} x {columns} points of a recurrence {order}: predicted are {times}")
@@ -107,7 +110,19 @@ def _unroll(pair: ir.Operation, rows: int, encoded: bool) -> None:
     if rows <= (_MOST_WHOLE if each else _UNROLLED):
         decisions.UNROLL.set(pair, ir.UnitAttr.get(pair.context))
     elif not each:
-        decisions.UNROLL.set(pair, ir.IntegerAttr.get(ir.IntegerType.get_signless(64, pair.context), _UNROLLED))
+        decisions.UNROLL.set(pair, _number(pair, _UNROLLED))
+
+
+def _number(op: ir.Operation, number: int) -> ir.Attribute:
+    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, op.context), number)
+
+
+def _diagonals(rows: int, columns: int, band: int) -> str:
+    """How a remark calls an order."""
+    if band == rows:
+        return f"{rows + columns - 1} diagonals"
+    rest = f", the last one of {rows % band}," if rows % band else ""
+    return f"bands of {band} rows{rest} of {band + columns - 1} diagonals each"
 
 
 def _is_ragged(value: ir.Value) -> bool:

@@ -17,36 +17,48 @@ from tilewright.mlir.dialects.fractal import ArrayType
 from tilewright.plan.cost.recurrence import Work
 
 _LOOPS = ("fractal.map", "fractal.scan", "fractal.fold", "fractal.reduce", "fractal.filter")
-_STATE, _POINT, _ROW = -1, -2, -3
+_STATE, _POINT, _ROW, _BEFORE = -1, -2, -3, -4
 _NOTHING: frozenset[int] = frozenset()
 
 
 def work_of(scan: ir.Operation) -> Work:
-    """What the body of a scan takes per element, times the lists around the scan's recurrence.
+    """What the body of a scan takes per element, times the maps around the scan's recurrence.
 
     Args:
         scan: `fractal.scan`, in the body of the recurrence whose states go through it.
     """
-    block = scan.regions[0].blocks[0]
-    lists = sum(isinstance(value.type, ArrayType) for value in _lists(scan))
     body = _Body()
     _define_rows(body, scan)
-    for number, argument in enumerate(block.arguments):
-        body.sources[argument] = frozenset((_STATE if number < len(block.arguments) - lists else _POINT,))
-    body.visit(block, 1)
+    _define_points(body, scan)
+    body.visit(scan.regions[0].blocks[0], 1)
     around = _repeats(scan.parent)
-    recurrent = projected = weights = all_weights = own = 0
+    recurrent = projected = free = weights = all_weights = own = 0
     for op, times in body.products:
         multiply_adds = prod(_sizes(op)) * times * around
         operands = list(op.operands)[:2]
         held = sum(map(body.weight_bytes, operands))
-        all_weights += held
         own += sum(body.weight_bytes(value) for value in operands if _ROW in body.of(value))
-        if any(_STATE in body.of(value) for value in op.operands):
-            recurrent, weights = recurrent + multiply_adds, weights + held
+        needed = _NOTHING.union(*map(body.of, op.operands))
+        if _STATE in needed:
+            recurrent, weights, all_weights = recurrent + multiply_adds, weights + held, all_weights + held
+        elif _BEFORE in needed:
+            projected, all_weights = projected + multiply_adds, all_weights + held
         else:
-            projected += multiply_adds
-    return Work(recurrent, projected, weights, all_weights, own)
+            free += multiply_adds
+    return Work(recurrent, projected, weights, all_weights, own, free)
+
+
+def _define_points(body: _Body, scan: ir.Operation) -> None:
+    """What the arguments of a scan's body are: its states, elements of the row before, elements of other lists."""
+    lists = _lists(scan)
+    arguments = list(scan.regions[0].blocks[0].arguments)
+    states = len(arguments) - len(lists)
+    recurrence = scan.parent.operation
+    above = list(recurrence.regions[0].blocks[0].arguments)[: -len(_lists(recurrence))]
+    for argument in arguments[:states]:
+        body.sources[argument] = frozenset((_STATE,))
+    for argument, value in zip(arguments[states:], lists, strict=True):
+        body.sources[argument] = frozenset((_BEFORE if value in above else _POINT,))
 
 
 def _define_rows(body: _Body, scan: ir.Operation) -> None:
@@ -104,8 +116,8 @@ class _Body:
     """What the values of a body follow from, and its products.
 
     Attributes:
-        sources: of a value, numbers of the loops in the body whose elements it follows from, `_STATE`, `_POINT`
-            and `_ROW`.
+        sources: of a value, numbers of the loops in the body whose elements it follows from, `_STATE`, `_POINT`,
+            `_BEFORE` and `_ROW`.
         lengths: of the loops.
         products: contractions, and how often each runs.
     """
@@ -121,7 +133,7 @@ class _Body:
     def weight_bytes(self, value: ir.Value) -> int:
         """Bytes of an operand that no point of the domain changes, for all loops that it varies with; 0 for others."""
         sources = self.of(value)
-        if sources & {_STATE, _POINT}:
+        if sources & {_STATE, _POINT, _BEFORE}:
             return 0
         return _bytes(value) * prod(self.lengths[loop] for loop in sources - {_ROW})
 
@@ -175,10 +187,10 @@ def _is_contraction(op: ir.Operation) -> bool:
 
 
 def _repeats(op: ir.Operation | ir.OpView | None) -> int:
-    """How often a recurrence runs: the lengths of all loops around it, but its own."""
+    """How many points run beside each other: the lengths of all maps around a recurrence."""
     if op is None:
         return 1
-    return prod(_length(above) for above in ancestors(op.operation) if above.name in _LOOPS)
+    return prod(_length(above) for above in ancestors(op.operation) if above.name == "fractal.map")
 
 
 def _length(op: ir.Operation) -> int:

@@ -75,3 +75,54 @@ func.func @refused(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !
   }
   return %r : !list
 }
+
+// -----
+
+!leaf = tensor<1x8xf32>
+!list = !fractal.array<[9] of tensor<1x8xf32>>
+!grid = !fractal.array<[5, 9] of tensor<1x8xf32>>
+
+// Two bands of two rows are a loop, one row is left. What needs no state is one product for all points, in front.
+// CHECK-LABEL: @bands(
+// CHECK: %[[MADE:.*]] = fractal.map (%{{.*}} = %arg0)
+// CHECK: fractal.map
+// CHECK: linalg.matmul
+// CHECK: fractal.slice %[[MADE]] [0] [4] [1]
+// CHECK: fractal.scan left
+// CHECK: fractal.at
+// CHECK: fractal.scan left (%{{.*}} = %{{.*}}) over (%{{.*}} = %{{.*}}) : (!fractal.array<[2] of
+// CHECK-NOT: linalg.matmul
+// CHECK: fractal.flatten
+// CHECK: fractal.slice %[[MADE]] [4] [1] [1]
+// CHECK: fractal.join
+func.func @bands(%xss: !grid, %top: !list, %left: !leaf, %w: tensor<8x8xf32>, %z: !leaf) -> !grid {
+  %r = fractal.scan left (%above = %top) over (%xs = %xss) : (!list, !grid) -> !grid
+      attributes {tile.wavefront = 2 : i64} {
+    %hs = fractal.scan left (%h = %left) over (%a = %above, %x = %xs) : (!leaf, !list, !list) -> !list {
+      %p = linalg.matmul ins(%x, %w : !leaf, tensor<8x8xf32>) outs(%z : !leaf) -> !leaf
+      %0 = arith.addf %h, %a : !leaf
+      %1 = arith.addf %0, %p : !leaf
+      fractal.yield %1 : !leaf
+    }
+    fractal.yield %hs : !list
+  }
+  return %r : !grid
+}
+
+// -----
+
+!leaf = tensor<8xf32>
+!list = !fractal.array<[9] of tensor<8xf32>>
+
+func.func @none(%xs: !list, %ws: !fractal.array<[3] of tensor<8xf32>>, %h0: !leaf) -> !list {
+  // expected-error@+1 {{has a 'tile.wavefront' of 0: a band has one row or more}}
+  %r = fractal.fold left (%s = %xs) over (%w = %ws) : (!list, !fractal.array<[3] of tensor<8xf32>>) -> !list
+      attributes {tile.wavefront = 0 : i64} {
+    %hs = fractal.scan left (%h = %h0) over (%x = %s) : (!leaf, !list) -> !list {
+      %0 = arith.addf %h, %x : !leaf
+      fractal.yield %0 : !leaf
+    }
+    fractal.yield %hs : !list
+  }
+  return %r : !list
+}

@@ -70,8 +70,8 @@ func.func @groups(%h0: !row, %xs: !list) -> !row {
 
 // From the right, the first one is left. All states of a group are handed on: they are what a scan gives.
 // CHECK-LABEL: @states(
-// CHECK: %[[INIT:.*]] = fractal.repeat %arg0 times 3
 // CHECK: fractal.slice %arg1 [1] [6] [1]
+// CHECK: %[[INIT:.*]] = fractal.repeat %arg0 times 3
 // CHECK: %[[ALL:.*]] = fractal.scan right (%[[H:.*]] = %[[INIT]])
 // CHECK: %[[C0:.*]] = arith.constant 0 : index
 // CHECK: fractal.at %[[H]][%[[C0]]]

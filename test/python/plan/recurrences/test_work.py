@@ -51,6 +51,21 @@ CASES = [
 ]
 
 
+def scan_of(module: ir.Module) -> ir.Operation:
+    """The inner part of the only pair."""
+    scans: list[ir.Operation] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if decisions.PAIR.on(op):
+            body = op.regions[0].blocks[0].operations
+            scans.append(body[len(body) - 2].operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    (scan,) = scans
+    return scan
+
+
 @pytest.mark.parametrize(("program", "lengths", "count", "own"), CASES, ids=["gates", "shared"])
 def test_work(program: ft.Function, lengths: dict[str, tuple[int, ...]], count: int, own: int) -> None:
     """Half of the products need the state; weights count once, whatever the batch; a layer's own are no other's."""
@@ -58,15 +73,27 @@ def test_work(program: ft.Function, lengths: dict[str, tuple[int, ...]], count: 
     with ir.Context():
         module = ir.Module.parse(text)
         run_pipeline(module.operation, "builtin.module(tile-hoist-invariants,tile-find-pairs)")
-        scans: list[ir.Operation] = []
-
-        def visit(op: ir.Operation) -> ir.WalkResult:
-            if decisions.PAIR.on(op):
-                body = op.regions[0].blocks[0].operations
-                scans.append(body[len(body) - 2].operation)
-            return ir.WalkResult.ADVANCE
-
-        module.operation.walk(visit)
-        (scan,) = scans
+        scan = scan_of(module)
         each = BATCH * count * PRODUCT
         assert work_of(scan) == Work(each, each, count * WEIGHT, 2 * count * WEIGHT, own * WEIGHT)
+
+
+@ft.function
+def grid(xss: ft.Array[2, LEAF], w: ft.Tensor[H, H], u: ft.Tensor[H, H]) -> ft.Array[2, LEAF]:
+    """Rows that share weights, in a scan over rows."""
+
+    def row(above, xs):
+        return ft.scanl(lambda left, up, x: ft.tanh(x @ w + up @ w + left @ u), ft.zeros(*LEAF), above, xs)
+
+    return ft.scanl(row, ft.repeat(ft.zeros(*LEAF), STEPS), xss)
+
+
+def test_work_of_a_grid() -> None:
+    """One product needs the state, one the row above, one neither; a band reads what rows share once."""
+    text = grid.trace({"xss": (LAYERS, STEPS)}).module_text
+    with ir.Context():
+        module = ir.Module.parse(text)
+        run_pipeline(module.operation, "builtin.module(tile-hoist-invariants,tile-find-pairs)")
+        work = work_of(scan_of(module))
+    assert work == Work(PRODUCT, PRODUCT, WEIGHT, 2 * WEIGHT, 0, PRODUCT)
+    assert work.weights_of(5) == 2 * WEIGHT

@@ -76,3 +76,27 @@ func.func @encoded(%xs: !list, %ws: !fractal.array<[3] of tensor<8x8xf32>>, %h0:
   }
   return %r : !list
 }
+
+// -----
+
+!row = tensor<1x1024xf32>
+!list = !fractal.array<[10] of tensor<1x1024xf32>>
+!grid = !fractal.array<[10, 10] of tensor<1x1024xf32>>
+!weight = tensor<1024x1024xf32>
+
+// A grid whose rows share a weight: a core reads it for five points at a time, and computes few outside of the domain.
+// CHECK-LABEL: @grid(
+// GPU: fractal.scan {{.*}} attributes {tile.wavefront}
+// CPU: fractal.scan {{.*}} attributes {tile.wavefront = 5 : i64}
+func.func @grid(%xss: !grid, %top: !list, %left: !row, %u: !weight) -> !grid {
+  %r = fractal.scan left (%above = %top) over (%xs = %xss) : (!list, !grid) -> !grid
+      attributes {tile.pair = array<i64: 10, 10>} {
+    %hs = fractal.scan left (%h = %left) over (%a = %above, %x = %xs) : (!row, !list, !list) -> !list {
+      %0 = arith.addf %h, %a : !row
+      %1 = linalg.matmul ins(%0, %u : !row, !weight) outs(%x : !row) -> !row
+      fractal.yield %1 : !row
+    }
+    fractal.yield %hs : !list
+  }
+  return %r : !grid
+}

@@ -22,21 +22,35 @@ using namespace tilewright;
 
 namespace {
 
-/// The operand that an operation of a branch makes a value in, followed to the
-/// empty tensor that it began as; null where it began as anything else, or a
-/// step between is used twice.
-OpOperand *findPlace(Value value, Region &branch) {
+/// Collects the operands that operations of a branch make a value in, followed
+/// to the empty tensors that it began as: one, or more where branches in the
+/// branch make it. False where it began as anything else, or a step between is
+/// used twice.
+bool findPlaces(Value value, Region &branch, SmallVector<OpOperand *> &places) {
   OpOperand *place = nullptr;
   while (auto result = dyn_cast<OpResult>(value)) {
-    if (result.getDefiningOp<tensor::EmptyOp>())
+    Operation *owner = result.getOwner();
+    if (isa<tensor::EmptyOp>(owner)) {
+      if (place)
+        places.push_back(place);
       return place;
-    auto made = dyn_cast<DestinationStyleOpInterface>(result.getOwner());
-    if (!made || made->getParentRegion() != &branch || !value.hasOneUse())
-      return nullptr;
+    }
+    if (owner->getParentRegion() != &branch || !value.hasOneUse())
+      return false;
+    if (auto inner = dyn_cast<scf::IfOp>(owner)) {
+      return llvm::all_of(inner->getRegions(), [&](Region &region) {
+        Value yielded = region.front().getTerminator()->getOperand(
+            result.getResultNumber());
+        return findPlaces(yielded, region, places);
+      });
+    }
+    auto made = dyn_cast<DestinationStyleOpInterface>(owner);
+    if (!made)
+      return false;
     place = made.getTiedOpOperand(result);
     value = place->get();
   }
-  return nullptr;
+  return false;
 }
 
 /// Lets both branches make a result in the same new tensor from before them.
@@ -48,10 +62,9 @@ void placeResult(scf::IfOp branches, unsigned number) {
   for (Region *branch :
        {&branches.getThenRegion(), &branches.getElseRegion()}) {
     Value yielded = branch->front().getTerminator()->getOperand(number);
-    places.push_back(findPlace(yielded, *branch));
+    if (!findPlaces(yielded, *branch, places))
+      return;
   }
-  if (llvm::is_contained(places, nullptr))
-    return;
   OpBuilder b(branches);
   Value place = tensor::EmptyOp::create(b, branches.getLoc(), type.getShape(),
                                         type.getElementType());

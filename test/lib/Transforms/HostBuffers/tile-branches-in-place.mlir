@@ -54,3 +54,38 @@ func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
   }
   return %r : tensor<4xf32>
 }
+
+// -----
+
+// Branches in a branch, and a step behind them: all of them make the result in one place.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<4xf32>
+// CHECK: scf.if
+// CHECK: tile.launch @k outs(%[[E]]
+// CHECK: else
+// CHECK: scf.if
+// CHECK: tile.launch @k outs(%[[E]]
+// CHECK: else
+// CHECK: tile.launch @k outs(%[[E]]
+tile.kernel @k(%y: memref<4xf32>) {
+  tile.return
+}
+func.func @main(%c: i1, %d: i1) -> tensor<4xf32> {
+  %r = scf.if %c -> (tensor<4xf32>) {
+    %e = tensor.empty() : tensor<4xf32>
+    %a = tile.launch @k outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+    scf.yield %a : tensor<4xf32>
+  } else {
+    %i = scf.if %d -> (tensor<4xf32>) {
+      %e = tensor.empty() : tensor<4xf32>
+      %a = tile.launch @k outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+      scf.yield %a : tensor<4xf32>
+    } else {
+      %e = tensor.empty() : tensor<4xf32>
+      %a = tile.launch @k outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
+      scf.yield %a : tensor<4xf32>
+    }
+    scf.yield %i : tensor<4xf32>
+  }
+  return %r : tensor<4xf32>
+}

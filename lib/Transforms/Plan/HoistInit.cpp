@@ -46,6 +46,7 @@ bool isFree(Value value) {
 struct Result {
   Value value;
   scf::ForOp loop;
+  SmallVector<Value> alike; ///< values that are the same
 
   RankedTensorType type() const {
     auto own = cast<RankedTensorType>(value.getType());
@@ -86,6 +87,58 @@ struct Result {
         b, value.getLoc(), row, list, place(b, number, false),
         place(b, b.getIndexAttr(1), true), ones);
   }
+};
+
+/// Finds values that are computed alike of the same weights.
+class Alike {
+public:
+  explicit Alike(WeightAnalysis &weights) : weights(weights) {}
+
+  /// The number of the value that was added before and is computed alike; else
+  /// the value is added with this number.
+  unsigned numberOf(Value value, unsigned number) {
+    if (weights.of(value).loop)
+      return number;
+    SmallVector<std::pair<Value, unsigned>> &bucket = buckets[hash(value)];
+    for (auto [other, known] : bucket)
+      if (isSame(value, other))
+        return known;
+    bucket.push_back({value, number});
+    return number;
+  }
+
+private:
+  llvm::hash_code hash(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return llvm::hash_value(value.getAsOpaquePointer());
+    if (auto known = hashes.find(value); known != hashes.end())
+      return known->second;
+    llvm::hash_code code =
+        llvm::hash_combine(op->getName(), op->getAttrDictionary(),
+                           cast<OpResult>(value).getResultNumber());
+    for (Value operand : op->getOperands())
+      code = llvm::hash_combine(code, hash(operand));
+    return hashes.try_emplace(value, code).first->second;
+  }
+
+  bool isSame(Value a, Value b) {
+    if (a == b || equal.lookup(a) == b)
+      return true;
+    auto left = dyn_cast<OpResult>(a), right = dyn_cast<OpResult>(b);
+    if (!left || !right || left.getResultNumber() != right.getResultNumber())
+      return false;
+    return OperationEquivalence::isEquivalentTo(
+        left.getOwner(), right.getOwner(),
+        [&](Value x, Value y) { return success(isSame(x, y)); },
+        [&](Value x, Value y) { equal[x] = y; },
+        OperationEquivalence::IgnoreLocations);
+  }
+
+  WeightAnalysis &weights;
+  DenseMap<llvm::hash_code, SmallVector<std::pair<Value, unsigned>>> buckets;
+  DenseMap<Value, llvm::hash_code> hashes;
+  DenseMap<Value, Value> equal; ///< also arguments of bodies, while compared
 };
 
 /// Makes copies of known values in @init.
@@ -196,9 +249,16 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
       for (Value value : captured)
         visit(value);
     });
-    return llvm::map_to_vector(results, [&](Value value) {
-      return Result{value, weights.of(value).loop};
-    });
+    SmallVector<Result> found;
+    Alike alike(weights);
+    for (Value value : results) {
+      unsigned number = alike.numberOf(value, found.size());
+      if (number == found.size())
+        found.push_back({value, weights.of(value).loop, {}});
+      else
+        found[number].alike.push_back(value);
+    }
+    return found;
   }
 
   static void makeInit(func::FuncOp main, ArrayRef<Result> results,
@@ -233,12 +293,16 @@ struct HoistInit : public impl::HoistInitBase<HoistInit> {
           builder.getStringAttr("private"));
       StringAttr name = symbols.insert(global);
       init.setResultAttr(number, tile::decisions::kGlobal, name);
-      OpBuilder at(value.getDefiningOp());
-      Value loaded = ml_program::GlobalLoadConstOp::create(
-          at, value.getLoc(), type, FlatSymbolRefAttr::get(name));
-      if (result.loop)
-        loaded = result.rowOf(at, loaded, result.number());
-      value.replaceAllUsesWith(loaded);
+      SmallVector<Value> values = {value};
+      llvm::append_range(values, result.alike);
+      for (Value one : values) {
+        OpBuilder at(one.getDefiningOp());
+        Value loaded = ml_program::GlobalLoadConstOp::create(
+            at, one.getLoc(), type, FlatSymbolRefAttr::get(name));
+        if (result.loop)
+          loaded = result.rowOf(at, loaded, result.number());
+        one.replaceAllUsesWith(loaded);
+      }
     }
     main.walk([](Block *block) {
       for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))

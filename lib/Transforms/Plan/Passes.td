@@ -280,7 +280,8 @@ def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
   let summary = "Move what follows from weights alone into @init";
   let description = [{
     `@init` runs once, at compile time; each of its results is stored as a
-    weight of its own (`tile.global` names it). Views of weights stay. In a loop
+    weight of its own (`tile.global` names it), and what is computed twice is
+    stored once. Views of weights stay. In a loop
     over a list of weights, whose rows it takes one by one, a row is known too:
     what follows from it is made for all iterations, as a list. What only spreads a
     row over a larger tensor stays in the loop, with a remark, where that list would

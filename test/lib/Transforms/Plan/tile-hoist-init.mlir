@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile-hoist-init | FileCheck %s
+// RUN: tile-opt %s --tile-hoist-init --split-input-file | FileCheck %s
 
 #id = affine_map<(i, j) -> (i, j)>
 #t = affine_map<(i, j) -> (j, i)>
@@ -46,4 +46,62 @@ func.func @padding(%x: tensor<4xf32>) -> tensor<6xf32> {
   %f = linalg.fill ins(%zero : f32) outs(%e : tensor<6xf32>) -> tensor<6xf32>
   %r = tensor.insert_slice %x into %f[1] [4] [1] : tensor<4xf32> into tensor<6xf32>
   return %r : tensor<6xf32>
+}
+
+// -----
+
+// What two branches compute alike of a weight is stored once; another order of the same weight is another one.
+// CHECK: func.func private @init() -> (tensor<96x64xf32> {tile.global = "p_0"}, tensor<64x96xf32> {tile.global = "p_1"})
+// CHECK-LABEL: func.func @main
+// CHECK: scf.if
+// CHECK: ml_program.global_load_const @p_0
+// CHECK: else
+// CHECK-DAG: ml_program.global_load_const @p_0
+// CHECK-DAG: ml_program.global_load_const @p_1
+#id = affine_map<(i, j) -> (i, j)>
+#t = affine_map<(i, j) -> (j, i)>
+ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+func.func @main(%c: i1, %x: tensor<96x64xf32>, %z: tensor<64x96xf32>) -> tensor<96x64xf32> {
+  %w = ml_program.global_load_const @w : tensor<64x96xf32>
+  %y = scf.if %c -> (tensor<96x64xf32>) {
+    %e = tensor.empty() : tensor<96x64xf32>
+    %wt = linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%w : tensor<64x96xf32>) outs(%e : tensor<96x64xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<96x64xf32>
+    %s = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%wt, %x : tensor<96x64xf32>, tensor<96x64xf32>) outs(%e : tensor<96x64xf32>) {
+    ^bb0(%a: f32, %b: f32, %o: f32):
+      %r = arith.addf %a, %b : f32
+      linalg.yield %r : f32
+    } -> tensor<96x64xf32>
+    scf.yield %s : tensor<96x64xf32>
+  } else {
+    %e = tensor.empty() : tensor<96x64xf32>
+    %f = tensor.empty() : tensor<64x96xf32>
+    %wt = linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%w : tensor<64x96xf32>) outs(%e : tensor<96x64xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<96x64xf32>
+    %wn = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%w : tensor<64x96xf32>) outs(%f : tensor<64x96xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %n = arith.negf %a : f32
+      linalg.yield %n : f32
+    } -> tensor<64x96xf32>
+    %s = linalg.generic {indexing_maps = [#id, #id, #t, #t, #id],
+        iterator_types = ["parallel", "parallel"]}
+        ins(%wt, %x, %wn, %z : tensor<96x64xf32>, tensor<96x64xf32>, tensor<64x96xf32>, tensor<64x96xf32>)
+        outs(%e : tensor<96x64xf32>) {
+    ^bb0(%a: f32, %b: f32, %g: f32, %h: f32, %o: f32):
+      %r = arith.addf %a, %b : f32
+      %q = arith.addf %g, %h : f32
+      %v = arith.mulf %r, %q : f32
+      linalg.yield %v : f32
+    } -> tensor<96x64xf32>
+    scf.yield %s : tensor<96x64xf32>
+  }
+  return %y : tensor<96x64xf32>
 }

@@ -14,14 +14,21 @@ from tilewright.mlir import ir
 def sink_users(branch: ir.Operation) -> ir.Operation:
     """Move elementwise operations and views that are the only users of an `scf.if` with one result into its regions.
 
+    Where a region ends in an `scf.if` again, they go on into its regions.
+
     Returns:
         The `scf.if` that stands in its place.
     """
-    while True:
-        user = _only_user(branch)
-        if user is None or not _can_sink(user, branch):
-            return branch
+    user = _only_user(branch)
+    while user is not None and _can_sink(user, branch):
         branch = _sink(user, branch)
+        user = _only_user(branch)
+    for region in branch.regions:
+        for op in region.blocks[0].operations:
+            if op.operation.name == "scf.if" and len(op.operation.results) == 1:
+                sink_users(op.operation)
+                break
+    return branch
 
 
 def _only_user(branch: ir.Operation) -> ir.Operation | None:

@@ -73,34 +73,46 @@ def condense_columns_text(g: Geometry) -> str:
     a, packed = memref([g.m, g.k], g.element), memref([g.groups, g.k + 1, g.rows], g.wide)
     lists, counts = memref([g.groups, g.k + 1], "i32"), memref([g.groups], "i32")
     seen, numbers = f"{g.rows}x{_LOOKED}", f"!tile.tile<{_LOOKED}xi32>"
+    whole = g.m > 0 and g.m % g.rows == 0 and g.k % _LOOKED == 0
+    bounds = "" if whole else "valid (%below, %left)"  # masks of loads take most of the time
     return f"""tile.kernel @KERNEL(%a: {a}, %packed: {packed}, %lists: {lists}, %counts: {counts}) grid(%i) {{
       {_constants(g)}
       %m = memref.dim %a, %c0 : {a}
       %row = arith.muli %i, %rows : index
       %below = arith.subi %m, %row : index
       %looked = arith.constant {_LOOKED} : index
+      %all = arith.constant {_LOOKED} : i32
       %lanes = tile.iota dim 0 : {numbers}
       %start = arith.constant 0 : i32
       %found = scf.for %p = %c0 to %k step %looked iter_args(%before = %start) -> (i32) {{
         %left = arith.subi %k, %p : index
-        %t = tile.load %a[%row, %p] valid (%below, %left) : {a}, !tile.tile<{seen}x{g.element}>
+        %t = tile.load %a[%row, %p] {bounds} : {a}, !tile.tile<{seen}x{g.element}>
         {" ".join(line + chr(10) for line in not_zero(seen, g.element))}
         %any = tile.reduce or %is dims [0] : !tile.tile<{seen}xi1> -> !tile.tile<1x{_LOOKED}xi1>
         %live = tile.reshape %any : !tile.tile<1x{_LOOKED}xi1> -> !tile.tile<{_LOOKED}xi1>
         %ones = tile.convert %live unsigned : !tile.tile<{_LOOKED}xi1> -> {numbers}
-        %sums = tile.scan add %ones dim 0 exclusive : {numbers}
         %sum = tile.reduce add %ones dims [0] : {numbers} -> !tile.tile<1xi32>
         %more = tile.extract %sum [0] : !tile.tile<1xi32> -> i32
         %next = arith.addi %before, %more : i32
-        %befores = tile.splat %before : i32 -> {numbers}
-        %nexts = tile.splat %next : i32 -> {numbers}
-        %front = arith.addi %befores, %sums : {numbers}
-        %place = tile.select %live, %front, %nexts : !tile.tile<{_LOOKED}xi1>, {numbers}
         %pi = arith.index_cast %p : index to i32
         %ps = tile.splat %pi : i32 -> {numbers}
         %named = arith.addi %ps, %lanes : {numbers}
-        tile.store %named, %lists[%i, %c0] indices %place along 0 valid (%left)
-            : {numbers}, {lists} (indices {numbers})
+        %is_all = arith.cmpi eq, %more, %all : i32
+        %is_some = arith.cmpi ne, %more, %start : i32
+        scf.if %is_all {{
+          %to = arith.index_cast %before : i32 to index
+          tile.store %named, %lists[%i, %to] : {numbers}, {lists}
+        }} else {{
+          scf.if %is_some {{
+            %sums = tile.scan add %ones dim 0 exclusive : {numbers}
+            %befores = tile.splat %before : i32 -> {numbers}
+            %nexts = tile.splat %next : i32 -> {numbers}
+            %front = arith.addi %befores, %sums : {numbers}
+            %place = tile.select %live, %front, %nexts : !tile.tile<{_LOOKED}xi1>, {numbers}
+            tile.store %named, %lists[%i, %c0] indices %place along 0 valid (%left)
+                : {numbers}, {lists} (indices {numbers})
+          }}
+        }}
         scf.yield %next : i32
       }}
       %counted = tile.splat %found : i32 -> !tile.tile<1xi32>
@@ -214,7 +226,7 @@ def rows_product_text(g: Geometry, depth: int, init: bool) -> str:
     packed, live = memref([blocks, g.groups, depth, g.rows], g.wide), memref([g.m, blocks], "i32")
     counts, indices = memref([1, blocks], "i32"), f"!tile.tile<{g.rows}xi32>"
     b, c = memref([g.panels, g.k, g.width], g.wide), memref([g.m, g.n], g.result)
-    sums, own = g.tile(g.rows, g.width), blocks > 1 and g.m > 0
+    sums, own = g.tile(g.rows, g.width), g.m > 0
     kept, held = (memref([g.groups * g.rows, g.width], g.wide), g.wide) if own else (c, g.result)
     place = f"{'%sums[%c0, %c0]' if own else '%c[%c0, %column]'} indices %list along 0 valid (%full, %bound)"
     return f"""tile.kernel @KERNEL(%live: {live}, %counts: {counts}, %packed: {packed}, %b: {b}, %c: {c}) grid(%j) {{

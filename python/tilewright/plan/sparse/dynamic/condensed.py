@@ -3,20 +3,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products on CPUs whose left operand has zeros that a run shows: condensed to what is live, or dense.
 
-The run decides. Zeros in whole pieces of rows (unit [1, 16] and wider): of each block of columns the live rows are
-multiplied. All others: of each group of rows the live columns. See :mod:`condense`.
+The run decides. Rows that are zero as a whole are left out first: the others are gathered, and multiplied like a tensor
+of as many rows. Of these, zeros in pieces of rows (unit [1, 16] and wider) are left out by the live rows of each block
+of columns; all others by the live columns of each group of rows. See :mod:`condense`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from tilewright.devices.device import Device
 from tilewright.ir.generics import create, create_generic
 from tilewright.ir.structure import Weights
+from tilewright.ir.views import create_joined
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic import condense
 from tilewright.plan.sparse.dynamic.condense import Geometry
-from tilewright.plan.sparse.dynamic.cost import dense_above, geometry_of, slices_rows
+from tilewright.plan.sparse.dynamic.cost import LEAST_LISTED, dense_above, geometry_of, rows_above, slices_rows
 from tilewright.plan.sparse.dynamic.counted import (
+    is_at_most,
     is_below,
     plain_of,
     reason_against,
@@ -25,6 +31,7 @@ from tilewright.plan.sparse.dynamic.counted import (
     whole_product,
 )
 from tilewright.plan.sparse.dynamic.lower_dynamic import ceil_div, empty, index_of, size_of
+from tilewright.plan.sparse.dynamic.row_lists import row_list
 from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.making import choice, kernel, launch
 
@@ -42,23 +49,48 @@ class CondensedForm:
 
     def lower(self, product: Product, device: Device) -> ir.Value:
         """Index and count; a branch with the condensed product, one with the dense one."""
-        plain = plain_of(product)
-        unit = unit_of(product)
+        plain, unit = plain_of(product), unit_of(product)
         g = geometry_of(product, device)
+        rows = slices_rows(unit, g)
+        if rows and unit[1] >= g.k:
+            return _listed_rows(product, plain, device, whole_product)
         panels = _panels(product, g)
-        above = dense_above(product)
-        if slices_rows(unit, g):
-            return _sliced_rows(product, plain, panels, g, min(unit[1], g.k), above)
-        return _listed_columns(product, plain, panels, g, above)
+        if rows:
+            return _sliced_rows(product, plain, panels, g, unit[1], dense_above(product))
+
+        def columns(part: Product, a: ir.Value, place: ir.Value) -> ir.Value:
+            return _listed_columns(part, a, place, panels, geometry_of(part, device), dense_above(part))
+
+        if 0 <= g.m < LEAST_LISTED:
+            return columns(product, plain, target_of(product, plain))
+        return _listed_rows(product, plain, device, columns)
 
 
-def _listed_columns(product: Product, a: ir.Value, panels: ir.Value, g: Geometry, above: float) -> ir.Value:
+def _listed_rows(
+    product: Product, a: ir.Value, device: Device, multiply: Callable[[Product, ir.Value, ir.Value], ir.Value]
+) -> ir.Value:
+    """Multiply the rows that are not zero as a whole, or all of them."""
+    rows = size_of(a, 0)
+    live, count = index_of(a, [1, product.k], 0)
+    listed = row_list(create_joined(live, [[0, 1]]), count, rows)
+    few = is_at_most(listed.count, rows, rows_above(product, device))
+
+    def sparse() -> ir.Value:
+        part = replace(product, m=-1, init=None if product.init is None else listed.gathered(product.init))
+        packed = listed.gathered(a)
+        return listed.put(multiply(part, packed, target_of(part, packed)), product.init)
+
+    return choice(few, sparse, lambda: multiply(product, a, target_of(product, a)))
+
+
+def _listed_columns(
+    product: Product, a: ir.Value, place: ir.Value, panels: ir.Value, g: Geometry, above: float
+) -> ir.Value:
     groups = ceil_div(size_of(a, 0), g.rows)
     wide, i32 = ir.Type.parse(g.wide), ir.IntegerType.get_signless(32)
     places = [empty([groups, g.k + 1, g.rows], wide), empty([groups, g.k + 1], i32), empty([groups], i32)]
     made = launch(kernel(condense.condense_columns_text(g), "condense_columns"), [groups], [a], places)
     few = is_below(made[2], groups, above * g.k)
-    place = target_of(product, a)
 
     def sparse() -> ir.Value:
         text = condense.columns_product_text(g, product.init is not None)

@@ -21,6 +21,10 @@ _PER_LIVE = ((2, 2.3), (16, 1.6))
 _PER_LIVE_OF_MANY = 1.3
 #: What finding and packing costs, as a share of the dense product.
 _FOUND = 0.05
+#: Rows from which on live ones are listed; a product of fewer mostly reads its weight, however many there are.
+LEAST_LISTED = 64
+#: What a row costs among as many as the run brings, against one of a number that is known.
+_PER_LISTED = 1.12
 #: Neighbours in a row that are zero together from which on rows are condensed, not columns.
 _LONG = 16
 
@@ -67,6 +71,19 @@ def dense_above(product: Product) -> float:
         return float(given["dense_above"])
     cost = next((cost for rows, cost in _PER_LIVE if 0 <= product.m <= rows), _PER_LIVE_OF_MANY)
     return (1 - _FOUND) / cost
+
+
+def rows_above(product: Product, device: Device) -> float:
+    """The share of live rows above which none are left out: gathering those and putting results back takes time.
+
+    `rows_above` in the `tile.sparsity` of the operation, where that is given; else rows are read and written once more.
+    """
+    given = decisions.SPARSITY.get(product.op)
+    if given and "rows_above" in given:
+        return float(given["rows_above"])
+    size = 8 if product.element == "f64" else 4
+    moved = 2 * size * (product.k + product.n) / (device.memory.bandwidth or 1e10)
+    return 1 / (_PER_LISTED + moved * device.units.peak_of(product.element) / (2 * product.n * product.k))
 
 
 def index_share(m: int, n: int, k: int, element: str, device: Device) -> float:

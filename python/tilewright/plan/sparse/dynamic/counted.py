@@ -13,6 +13,8 @@ from tilewright.plan.sparse.forms.form import Product
 from tilewright.plan.sparse.forms.indices import number
 from tilewright.plan.sparse.forms.making import contraction, filled
 
+_PARTS = 1000
+
 
 def reason_against(product: Product) -> str | None:
     """A dynamic left operand, and known sizes but for the rows; else why not."""
@@ -48,10 +50,9 @@ def whole_product(product: Product, a: ir.Value, place: ir.Value) -> ir.Value:
 
 def target_of(product: Product, a: ir.Value) -> ir.Value:
     """Where results are written: a new place, or what is added to."""
-    c = product.op.operands[2]
     if product.init is not None:
-        return c
-    kind = ir.RankedTensorType(c.type)
+        return product.init
+    kind = ir.RankedTensorType(product.op.results[0].type)
     rows = size_of(a, 0)
     return empty([rows, kind.shape[1]], kind.element_type)
 
@@ -70,9 +71,16 @@ def is_below(counts: ir.Value, rows: ir.Value | int, each: float) -> ir.Value:
         lambda e: create("arith.addi", [e[1], create("arith.extsi", [e[0]], i64)], i64),
     )
     found = create("arith.index_cast", [create("tensor.extract", [total], i64)], index)
+    return is_at_most(found, rows, each)
+
+
+def is_at_most(found: ir.Value, rows: ir.Value | int, each: float) -> ir.Value:
+    """Whether a number is at most a share: `each` per row. A share of open rows counts in thousandths."""
+    index, i64 = ir.IndexType.get(), ir.IntegerType.get_signless(64)
     if isinstance(rows, int):
         share = number(int(rows * each))
     else:
-        share = create("arith.muli", [rows, number(int(each))], index)
+        share = create("arith.muli", [rows, number(int(each * _PARTS))], index)
+        share = create("arith.divui", [share, number(_PARTS)], index)
     at_most = ir.IntegerAttr.get(i64, 7)  # ule
     return create("arith.cmpi", [found, share], ir.IntegerType.get_signless(1), {"predicate": at_most})

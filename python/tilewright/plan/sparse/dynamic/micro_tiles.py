@@ -75,21 +75,20 @@ def flags_text(shape: Sequence[int], element: str, unit: Sequence[int], grid: Se
     for d in range(rank):
         if d in looped:
             lines += [f"%at{d} = arith.addi %start{d}, %o{d} : index", f"%left{d} = arith.subi %part{d}, %o{d} : index"]
-    offsets = ", ".join(f"%at{d}" if d in looped else f"%start{d}" for d in range(rank))
-    valid = ", ".join(f"%left{d}" if d in looped else f"%part{d}" for d in range(rank))
-    lines.append(f"%t = tile.load %x[{offsets}] valid ({valid}) : {source}, !tile.tile<{tile}x{element}>")
-    lines += not_zero(tile, element)
-    reduced = f"!tile.tile<{'x'.join('1' if d in dims else str(chunk[d]) for d in range(rank))}xi32>"
-    lines.append(f"%one = tile.convert %is unsigned : !tile.tile<{tile}xi1> -> !tile.tile<{tile}xi32>")
-    lines.append(f"%any = tile.reduce or %one dims {dims} : !tile.tile<{tile}xi32> -> {reduced}" if dims else "")
-    value = "%any" if dims else "%one"
+    parts = {d: (f"%at{d}", f"%left{d}") if d in looped else (f"%start{d}", f"%part{d}") for d in range(rank)}
+    bounds = f"valid ({', '.join(left for _, left in parts.values())})"
+    if all(size >= 0 and size % steps[d] == 0 and steps[d] % chunk[d] == 0 for d, size in enumerate(shape)):
+        bounds = ""  # masks of loads take most of the time
+    place = ", ".join(at for at, _ in parts.values())
+    seen = [f"%t = tile.load %x[{place}] {bounds} : {source}, !tile.tile<{tile}x{element}>"]
+    value, found = _any(tile, element, chunk, dims)
+    seen += found
+    if looped:
+        value, seen = _once(seen, value, f"%acc{len(looped) - 1}", f"!tile.tile<{kept}xi32>", rank, group)
+    lines += seen
     for depth in reversed(range(len(looped))):
-        inner = value if depth == len(looped) - 1 else f"%found{depth + 1}"
-        if depth == len(looped) - 1:
-            lines.append(f"%both = arith.ori %acc{depth}, {value} : !tile.tile<{kept}xi32>")
-            inner = "%both"
-        lines += [f"scf.yield {inner} : !tile.tile<{kept}xi32>", "}"]
-    value = "%found0" if looped else value
+        lines += [f"scf.yield {value} : !tile.tile<{kept}xi32>", "}"]
+        value = f"%found{depth}"
     places = ", ".join([*(f"%i{d}" for d in range(rank - 1)), "%first"])
     lines += [
         f"%byte = tile.convert {value} : !tile.tile<{kept}xi32> -> !tile.tile<{kept}xi8>",
@@ -102,6 +101,31 @@ def flags_text(shape: Sequence[int], element: str, unit: Sequence[int], grid: Se
         "}",
     ]
     return "\n".join(lines)
+
+
+def _any(tile: str, element: str, chunk: Sequence[int], dims: Sequence[int]) -> tuple[str, list[str]]:
+    """Lines that tell of %t where an element is not zero, one number over all dimensions `dims`; its name."""
+    kind = f"!tile.tile<{tile}xi32>"
+    lines = [*not_zero(tile, element), f"%one = tile.convert %is unsigned : !tile.tile<{tile}xi1> -> {kind}"]
+    if not dims:
+        return "%one", lines
+    reduced = "x".join("1" if d in dims else str(size) for d, size in enumerate(chunk))
+    return "%any", [*lines, f"%any = tile.reduce or %one dims {dims} : {kind} -> !tile.tile<{reduced}xi32>"]
+
+
+def _once(seen: list[str], value: str, before: str, kept: str, rank: int, group: int) -> tuple[str, list[str]]:
+    """Lines that look at a part unless the one micro-tile of a task is known to be live; the name of what they find."""
+    both = f"%both = arith.ori {before}, {value} : {kept}"
+    if group > 1:
+        return "%both", [*seen, both]
+    ask = [
+        f"%known = tile.extract {before} [{', '.join(['0'] * rank)}] : {kept} -> i32",
+        "%nothing = arith.constant 0 : i32",
+        "%open = arith.cmpi eq, %known, %nothing : i32",
+        f"%now = scf.if %open -> ({kept}) {{",
+    ]
+    end = [f"scf.yield %both : {kept}", "} else {", f"scf.yield {before} : {kept}", "}"]
+    return "%now", [*ask, *seen, both, *end]
 
 
 def not_zero(tile: str, element: str) -> list[str]:

@@ -10,10 +10,8 @@ from collections.abc import Callable, Sequence
 from tilewright.ir.generics import (
     body,
     create,
-    create_fill,
     create_generic,
     create_like,
-    create_number,
     iterator_types,
     kinds,
     maker,
@@ -24,7 +22,7 @@ from tilewright.ir.generics import (
 from tilewright.ir.views import create_joined, create_split, expansion, groups_of, reassociation
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic.lower_dynamic import empty
-from tilewright.plan.sparse.forms.indices import number
+from tilewright.plan.sparse.dynamic.row_lists import gathered, row_list
 from tilewright.plan.sparse.padding.tokens import Step, Tokens
 
 
@@ -43,7 +41,7 @@ class Packing:
         self._members = set(order)
         first = order[0]
         self._held: dict[ir.Value, ir.Value] = {}
-        i32, index = ir.IntegerType.get_signless(32), ir.IndexType.get()
+        i32 = ir.IntegerType.get_signless(32)
         total = tokens.sizes[0] * tokens.sizes[1]
         with ir.InsertionPoint(first), first.location:
             flat = create_joined(live(), [[0, 1]])
@@ -56,12 +54,10 @@ class Packing:
                     "axis": ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0),
                 },
             )
-            held = create("tensor.extract", [found.results[1], number(0)], i32)
-            self._count = create("arith.index_cast", [held], index)
-            self._list = _first(found.results[0], self._count)
+            self._rows = row_list(found.results[0], found.results[1], total)
             self._places: ir.Value | None = None
             self._numbers: ir.Value | None = None
-            self._start = self._list.owner.operation
+            self._start = self._rows.list.owner.operation
 
     def pack(self, op: ir.Operation) -> None:
         """Make a step or a view for packed tokens."""
@@ -81,7 +77,7 @@ class Packing:
         lead = self._tokens.lead(result)
         numbers = self._number_of_places()
         with ir.InsertionPoint.after(self._held[result].owner.operation), op.location:
-            whole = self._gathered(self._held[result], numbers)
+            whole = gathered(self._held[result], numbers)
             if lead == 2:
                 whole = create_split(whole, _groups(kind.rank), list(kind.shape))
         for user, at in readers:
@@ -95,25 +91,14 @@ class Packing:
                 if self._tokens.lead(value) == 1
                 else create_joined(value, _groups(ir.RankedTensorType(value.type).rank))
             )
-            self._held[value] = self._gathered(flat, self._list)
+            self._held[value] = gathered(flat, self._rows.list)
         return self._held[value]
 
     def _number_of_places(self) -> ir.Value:
         """For each place in all sentences the number of its token, or -1: a gather by these writes each row once."""
         if self._numbers is None:
-            i32, total = ir.IntegerType.get_signless(32), self._tokens.sizes[0] * self._tokens.sizes[1]
-            one = ir.AffineMap.get_identity(1)
-            zero = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
             with ir.InsertionPoint.after(self._start), self._start.location:
-
-                def count(_: list[ir.Value]) -> ir.Value:
-                    at = create("linalg.index", [], ir.IndexType.get(), {"dim": zero})
-                    return create("arith.index_cast", [at], i32)
-
-                numbers = create_generic([], empty([self._count], i32), one, [False], count)
-                none = create_fill(create_number(-1, i32), empty([total], i32))
-                operands = [numbers, none, self._list]
-                self._numbers = create("sparse_tile.scatter", operands, none.type, {"axis": zero})
+                self._numbers = self._rows.places()
         return self._numbers
 
     def _of_place(self, value: ir.Value) -> ir.Value:
@@ -122,21 +107,14 @@ class Packing:
             i32, size = ir.IntegerType.get_signless(32), self._tokens.sizes[1]
             one = ir.AffineMap.get_identity(1)
             with ir.InsertionPoint.after(self._start):
-                target = empty([self._count], i32)
+                target = empty([self._rows.count], i32)
 
                 def place(e: list[ir.Value]) -> ir.Value:
                     step = create("arith.constant", [], i32, {"value": ir.IntegerAttr.get(i32, size)})
                     return create("arith.remui", [e[0], step], i32)
 
-                self._places = create_generic([(self._list, one)], target, one, [False], place)
-        return self._gathered(value, self._places)
-
-    def _gathered(self, source: ir.Value, indices: ir.Value) -> ir.Value:
-        kind = ir.RankedTensorType(source.type)
-        shape = [ir.RankedTensorType(indices.type).shape[0], *list(kind.shape)[1:]]
-        result = ir.RankedTensorType.get(shape, kind.element_type)
-        axis = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)
-        return create("sparse_tile.gather", [source, indices], result, {"axis": axis})
+                self._places = create_generic([(self._rows.list, one)], target, one, [False], place)
+        return gathered(value, self._places)
 
     def _step(self, step: Step) -> ir.Value:
         op, lead = step.op, len(step.loops)
@@ -149,7 +127,7 @@ class Packing:
         result = ir.RankedTensorType.get(shape, kind.element_type)
         made = maker(op.operands[len(op.operands) - 1])
         assert made is not None
-        operands.append(create_like(made, result, [self._count]))
+        operands.append(create_like(made, result, [self._rows.count]))
         copy = op.clone()
         for at, value in enumerate(operands):
             copy.operands[at] = value
@@ -173,29 +151,11 @@ class Packing:
         target = ir.RankedTensorType.get(shape, kind.element_type)
         if collapses:
             return create("tensor.collapse_shape", [value], target, {"reassociation": reassociation([[0], *rest])})
-        return create("tensor.expand_shape", [value, self._count], target, expansion([[0], *rest], shape))
+        return create("tensor.expand_shape", [value, self._rows.count], target, expansion([[0], *rest], shape))
 
 
 def _groups(rank: int) -> list[list[int]]:
     return [[0, 1], *([d] for d in range(2, rank))]
-
-
-def _first(value: ir.Value, count: ir.Value) -> ir.Value:
-    """The first elements of a list."""
-    kind = ir.RankedTensorType(value.type)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    result = ir.RankedTensorType.get([dynamic], kind.element_type)
-    return create(
-        "tensor.extract_slice",
-        [value, count],
-        result,
-        {
-            "static_offsets": ir.DenseI64ArrayAttr.get([0]),
-            "static_sizes": ir.DenseI64ArrayAttr.get([dynamic]),
-            "static_strides": ir.DenseI64ArrayAttr.get([1]),
-            "operandSegmentSizes": ir.DenseI32ArrayAttr.get([1, 0, 1, 0]),
-        },
-    )
 
 
 def _join_loops(op: ir.Operation, step: Step) -> None:

@@ -20,7 +20,7 @@ from tilewright.core.hidden_features import check_patterns, visible
 from tilewright.devices import measured
 from tilewright.devices.device import Device, Level
 from tilewright.devices.files import described, load
-from tilewright.devices.x86 import cpu_units, estimated_levels
+from tilewright.devices.x86 import cpu_units, estimated_levels, known_rates
 
 _SUFFIX = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -59,6 +59,7 @@ def _detect(root: str, hidden: tuple[str, ...]) -> Device:
         cpu=_tilewright.host_cpu_name(),
         features=features,
         limits=(("threads", usable_threads(base, len(cpus))),),
+        rates=known_rates(features),
         source=f"detected{_without(hidden)}; rates estimated ({_model_name(base)}){assumed}",
     )
     return _with_known_rates(device, base)

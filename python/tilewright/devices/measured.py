@@ -59,7 +59,7 @@ def with_rates_of(device: Device, measured: Device) -> Device:
         levels=levels,
         units=units,
         limits=tuple(sorted(limits.items())),
-        rates=measured.rates,
+        rates=tuple(sorted({**dict(device.rates), **dict(measured.rates)}.items())),
         source=f"detected; rates of {measured.name}" if measured.name != device.name else "detected; rates measured",
     )
 

@@ -21,10 +21,15 @@ from tilewright.dialects.sparse_tile.patterns import NM, Block, Mask, Pattern
 from tilewright.plan.cost.choose import rank
 from tilewright.plan.cost.cost import Schedule
 from tilewright.plan.cost.expression import matmul
-from tilewright.plan.cost.sparse_pairs import saved_loads
+from tilewright.plan.cost.sparse_pairs import saved_loads, vectors_of_pairs
 
 CHOSEN = 4
 """Elements of an N:M window, at most, that positions of two bits choose from in registers; of more, `gemv` gathers."""
+
+_STREAMS = 4
+"""Registers of rows that `gemv` reads side by side where each takes few registers: what memory is read at, in places.
+
+One thread of a Zen 3 core reads 16 GB/s at one place, 27 at two, 28 at four, 31 at eight."""
 
 _APART = 1024  # bytes between registers of rows that are read side by side: 48 lines gained no more than 16
 _PAGE = 4096
@@ -148,6 +153,17 @@ def _region_seconds(sizes: Sizes, region: Region, device: Device) -> float:
     return max(longer + (1 - device.rate("overlap")) * shorter, least) + device.rate("launch")
 
 
+def streams_of(device: Device, columns: int, tabled: bool) -> int:
+    """Registers of rows that `gemv` reads side by side, at most.
+
+    Args:
+        device: a CPU.
+        columns: of the dense operand: each has sums of its own.
+        tabled: whether a window is a table in one register, instead of a register for each of its elements.
+    """
+    return max((_STREAMS if tabled else device.units.registers // 8) // columns, 1)
+
+
 def apart(row: int, step: int = 1) -> int:
     """Bytes of zeros that `gemv` leaves between registers of rows which it reads side by side, whole steps.
 
@@ -164,7 +180,10 @@ def apart(row: int, step: int = 1) -> int:
 
 def _between(sizes: Sizes, region: Region, elements: int, device: Device) -> float:
     """Bytes of zeros between registers of rows: asked for ahead with what is before them, so that they are moved."""
-    if not _chooses(region) or device.units.registers // 8 // sizes.m < 2:
+    if not _chooses(region):
+        return 0.0
+    tabled = isinstance(region.pattern, NM) and region.pattern.m == CHOSEN and device.units.vector_bits >= 256
+    if streams_of(device, sizes.m, tabled) < 2:
         return 0.0
     registers = ceil(sizes.n / device.lanes(32))
     return registers * apart(elements * sizes.bytes // registers)
@@ -210,7 +229,7 @@ def _windows(sizes: Sizes, pattern: Pattern, density: float, sums: int, device: 
     alone = _in_lists(sizes, density, sums, vectors, device)
     assert isinstance(pattern, NM)
     width = min(sums, vectors)
-    together = min(width, device.units.registers // 4)
+    together = min(width, vectors_of_pairs(device.units.registers))
     most = int(device.level("l1").bytes * device.rate("sparse.near") / 4) // (together * lanes)
     return alone - device.rate("sparse.pairs") * saved_loads(pattern, sizes.n, sizes.k, width, together, most)
 

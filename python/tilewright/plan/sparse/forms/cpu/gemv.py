@@ -14,6 +14,7 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM
 from tilewright.ir.generics import create
 from tilewright.mlir import ir
+from tilewright.plan.cost.sparse import streams_of
 from tilewright.plan.sparse.forms.cpu.gemv_kernel import GemvKernel, gemv_text
 from tilewright.plan.sparse.forms.cpu.packing import nm_across_lanes
 from tilewright.plan.sparse.forms.cpu.rows_in_lanes import SIZES, reason_for_rows, type_of_sums
@@ -75,7 +76,8 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
     rows, columns = (product.m, product.n) if product.left else (product.n, product.m)
     lanes = device.units.vector_bits // (8 * SIZES[element])
     groups = -(-rows // lanes)
-    most = max(1, device.units.registers // 8 // columns)
+    tabled = pattern.m == TABLE and element == "f32" and device.units.vector_bits >= 256
+    most = streams_of(device, columns, tabled)
     streams = next(s for s in range(most, 0, -1) if s == 1 or -groups % s <= _PADDING * groups)
     tasks = _TASKS * device.units.count
     held = str(ir.RankedTensorType(product.op.operands[0 if product.left else 1].type).element_type)
@@ -95,5 +97,6 @@ def plan_gemv(product: Product, device: Device) -> GemvKernel:
         result=product.element,
         across=not product.left,
         adds=product.init is not None,
-        tabled=pattern.m == TABLE and element == "f32" and device.units.vector_bits >= 256,
+        tabled=tabled,
+        ahead=int(device.rate("sparse.ahead")),
     )

@@ -13,9 +13,6 @@ from tilewright.plan.cost.sparse import CHOSEN, apart
 POSITIONS = 16
 """Positions of two bits in a word."""
 
-_AHEAD = 128
-"""Vectors of values that are asked for ahead, of all streams: the hardware stops looking ahead at the end of a page."""
-
 
 @dataclass(frozen=True)
 class GemvKernel:
@@ -39,6 +36,7 @@ class GemvKernel:
         across: x is held as [columns, depth], y as [columns, rows]; else as [depth, columns] and [rows, columns].
         adds: whether something is added to the product.
         tabled: a window of x is a table in a register, of which each lane picks an element by itself.
+        ahead: vectors of values that are asked for ahead, of all streams; 0: the hardware looks ahead by itself.
     """
 
     rows: int
@@ -57,6 +55,7 @@ class GemvKernel:
     across: bool
     adds: bool
     tabled: bool
+    ahead: int
 
     @property
     def apart(self) -> int:
@@ -131,7 +130,7 @@ def gemv_text(k: GemvKernel) -> str:
     added = f"%c: {y}, " if k.adds else ""
     numbers = {"c0": 0, "c1": 1, "clanes": k.lanes, "cchunk": k.chunk, "cgroups": k.groups, "crows": k.rows,
                "cm": k.m * k.round, "cn": k.kept, "crounds": k.windows // k.round, "cstreams": k.streams,
-               "cpadded": k.windows * k.m, "cahead": _AHEAD // k.streams}  # fmt: skip
+               "cpadded": k.windows * k.m, "cahead": k.ahead // k.streams}  # fmt: skip
     numbers |= {f"s{u}": u for u in range(max(k.kept, k.streams, k.m * k.round if k.chosen else 0))}
     numbers |= {f"l{j}": j for j in range(k.columns)}
     constants = "\n".join(f"  %{name} = arith.constant {number} : index" for name, number in numbers.items())
@@ -201,10 +200,9 @@ def _copy(k: GemvKernel, x: str) -> str:
 def _value(k: GemvKernel, u: int, s: int) -> tuple[str, list[str]]:
     """The value of one kept element of each row of a stream, of the type of sums, and what loads it."""
     held, wide, name = _row(k, k.held), _row(k, k.element), f"{u}_{s}"
-    lines = [
-        f"%h{name} = tile.load %values[%g{s}, %p{u}, %c0] : {k.values}, {held}",
-        f"memref.prefetch %values[%g{s}, %q{u}, %c0], read, locality<3>, data : {k.values}",
-    ]
+    lines = [f"%h{name} = tile.load %values[%g{s}, %p{u}, %c0] : {k.values}, {held}"]
+    if k.ahead:
+        lines.append(f"memref.prefetch %values[%g{s}, %q{u}, %c0], read, locality<3>, data : {k.values}")
     if held == wide:
         return f"%h{name}", lines
     return f"%v{name}", [*lines, f"%v{name} = tile.convert %h{name} : {held} -> {wide}"]

@@ -15,7 +15,7 @@ from tilewright.devices.device import Device
 from tilewright.dialects.sparse_tile.patterns import NM, Mask
 from tilewright.ir.generics import create, maker
 from tilewright.mlir import ir
-from tilewright.plan.cost.sparse_pairs import MOST_LOADS, are_tried, loads_alone, loads_of_pairs
+from tilewright.plan.cost.sparse_pairs import MOST_LOADS, are_tried, loads_alone, loads_of_pairs, vectors_of_pairs
 from tilewright.plan.sparse.encoded import is_constant
 from tilewright.plan.sparse.forms.cpu.lanes import (
     is_as_packed,
@@ -223,7 +223,7 @@ def plan_pairs(product: Product, plan: RowsKernel, device: Device) -> tuple[Rows
     if source is None or not isinstance(pattern, NM) or region.format is not None or plan.rows == 1:
         return None
     size = SIZES[plan.element]
-    sums = min(device.units.registers // 4, plan.width // plan.lanes)
+    sums = min(vectors_of_pairs(device.units.registers), plan.width // plan.lanes)
     width = sums * plan.lanes
     most = min(int(device.level("l1").bytes * _NEAR_OF_PAIRS) // (width * size), (1 << 16) // width)
     block = _even_block(most, pattern.m, product.k)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ from listed_products import product, windows
 import tilewright as tw
 from tilewright.core import config
 from tilewright.core.errors import UserError
+from tilewright.devices.x86 import known_rates
 from tilewright.plan.cost import sparse
+from tilewright.plan.sparse.forms.cpu.gemv_kernel import GemvKernel, gemv_text
 
 DTYPES = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
@@ -106,6 +110,41 @@ def test_the_law_counts_what_lies_between() -> None:
     assert sparse.apart(1 << 17) == 1024 and sparse.apart((1 << 17) + 64) == 0
     assert sparse.apart(48 << 10) == 0 and sparse.apart(0) == 0
     assert sparse.apart(1 << 17, 960) == 1920 and sparse.apart(64 << 10, 960) == 0
+
+
+@pytest.mark.parametrize(("target", "streams"), [("cpu:x86-64-v3", 4), ("cpu:x86-64-v2", 2)])
+def test_rows_side_by_side(target: str, streams: int) -> None:
+    """Four registers of rows where a window is a table in one register; two where its elements take registers."""
+    text = product((256, 64), 1, "nm<2 : 4, axis = 1>", kernel="gemv")
+    planned = str(tw.compile(text, target=target, weights={"w": np.zeros((256, 64), np.float32)}, stop_after="plan"))
+    sums = next(line for line in planned.splitlines() if "iter_args" in line).partition("->")[2]
+    assert sums.count("!tile.tile") == streams
+    assert planned.count("memref.prefetch") == 16 * streams
+
+
+def test_amd_looks_ahead_by_itself() -> None:
+    """Where the device says so, nothing is asked for ahead."""
+    assert dict(known_rates(["avx2", "clzero"])) == {"sparse.ahead": 0.0} and not known_rates(["avx2"])
+    k = GemvKernel(
+        rows=64,
+        depth=64,
+        columns=1,
+        lanes=8,
+        chunk=4,
+        streams=4,
+        n=2,
+        m=4,
+        held="f32",
+        size=4,
+        element="f32",
+        given="f32",
+        result="f32",
+        across=False,
+        adds=False,
+        tabled=True,
+        ahead=0,
+    )
+    assert "prefetch" not in gemv_text(k) and "prefetch" in gemv_text(replace(k, ahead=128))
 
 
 def test_interpreted() -> None:

@@ -42,10 +42,17 @@ def check(w: np.ndarray, columns: int, encoding: str, target: str, **options: ob
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(
     ("rows", "depth", "columns", "n", "m"),
-    [(33, 70, 45, 2, 4), (1, 4, 1, 1, 4), (5, 3, 7, 2, 4), (50, 257, 130, 3, 32), (20, 300, 20, 5, 200)],
+    [
+        (33, 70, 45, 2, 4),
+        (1, 4, 1, 1, 4),
+        (5, 3, 7, 2, 4),
+        (50, 257, 130, 3, 32),
+        (20, 300, 20, 5, 200),
+        (128, 256, 64, 2, 8),
+    ],
 )
 def test_windows(rows: int, depth: int, columns: int, n: int, m: int, target: str) -> None:
-    """N:M: ragged windows, blocks and lanes; one row, one column, a depth below a window, positions of 16 bits."""
+    """N:M: ragged windows, blocks and lanes; one row, one column, a depth below a window, 16 bits; all of it whole."""
     check(windows(rows, depth, n, m, np.random.default_rng(0)), columns, f"nm<{n} : {m}, axis = AXIS>", target)
 
 

@@ -19,8 +19,8 @@ from tilewright.sim.coremesh_ir.read import programs, read_program
 _COLUMNS = ("cycles", "compute", "communication", "overhead", "idle", "memory", "colors")
 
 _NOTE = (
-    "Memory here is that of a core with all that lives across programs, as weights do; the maps above show each program "
-    "by itself. Cycles here count the edge of the grid too."
+    "Memory here is that of a core with all that lives across programs, as weights do; the maps above show each "
+    "program by itself. Cycles here count the edge of the grid too."
 )
 
 

@@ -51,7 +51,8 @@ func.func @padding(%x: tensor<4xf32>) -> tensor<6xf32> {
 // -----
 
 // What two branches compute alike of a weight is stored once; another order of the same weight is another one.
-// CHECK: func.func private @init() -> (tensor<96x64xf32> {tile.global = "p_0"}, tensor<64x96xf32> {tile.global = "p_1"})
+// CHECK: func.func private @init()
+// CHECK-SAME: (tensor<96x64xf32> {tile.global = "p_0"}, tensor<64x96xf32> {tile.global = "p_1"})
 // CHECK-LABEL: func.func @main
 // CHECK: scf.if
 // CHECK: ml_program.global_load_const @p_0

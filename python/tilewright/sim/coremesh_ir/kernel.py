@@ -4,7 +4,7 @@
 """The body of a `coremesh.compute` as a function of arrays of all cores at once.
 
 Each op means what the reference interpreter says. Elementwise ops and structured ones (`linalg`) run once, with cores
-as one more parallel loop; a body with another op runs core by core.
+as one more parallel loop; a body with another op runs core by core, once for cores that have the same.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from tilewright.reference.upstream.linalg_ops import Structure, read_structure, 
 
 _ELEMENTWISE = frozenset({*FUNCTIONS, *TESTS, *CONVERSIONS, *COMPARISONS})
 
+#: Shape and type of elements.
+Tile = tuple[tuple[int, ...], np.dtype]
+
 
 class Kernel:
     """A body, called with tiles ``[cores, *shape]``; returns those that it writes, of the same cores.
@@ -34,7 +37,7 @@ class Kernel:
 
     def __init__(self, op: ir.Operation) -> None:
         own = op.clone(ip=False)  # lives as long as this object, whatever becomes of the module
-        self.node = Reader().node(own)
+        self.node, self._op = Reader().node(own), own
         self._frame = Frame(Machine(own))
         steps = [_batched(node) for node in self.node.body.nodes[:-1]]
         known = [step for step in steps if step is not None]
@@ -43,6 +46,15 @@ class Kernel:
             for node, step in zip(self.node.body.nodes, self._steps, strict=False):
                 if step is _structured:
                     _give_cores(node)
+
+    def signature(self) -> tuple[list[Tile], list[Tile]] | None:
+        """Tiles that it reads and writes, where data say how long it runs; None where any data show these."""
+        if not _contains(self.node, "scf.while"):
+            return None
+        body = self._op.regions[0].blocks[0]
+        ending = body.operations[len(body.operations) - 1]
+        reads, writes = ([_tile(value.type) for value in values] for values in (body.arguments, ending.operands))
+        return reads, writes
 
     @property
     def is_batched(self) -> bool:
@@ -57,8 +69,7 @@ class Kernel:
         """
         cores = len(tiles[0]) if tiles else 1
         if self._steps is None:
-            rows = [self._frame.run(self.node.body, [np.array(tile[core]) for tile in tiles]) for core in range(cores)]
-            return tuple(np.stack([np.asarray(value) for value in column]) for column in zip(*rows, strict=True))
+            return self._core_by_core(cores, tiles)
         values = dict(zip(self.node.body.arguments, tiles, strict=True))
         self._frame.values = values  # bodies of structured ops read constants around them
         with np.errstate(all="ignore"):  # padding may be divided by, and is cut off
@@ -67,6 +78,27 @@ class Kernel:
                 values.update(zip(node.results, results, strict=True))
         self._frame.values = {}
         return tuple(values[number] for number in self.node.body.nodes[-1].operands)
+
+    def _core_by_core(self, cores: int, tiles: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+        """Cores whose tiles are equal make the same: one of them runs."""
+        known: dict[bytes, list[Any]] = {}
+        rows = []
+        for core in range(cores):
+            own = [np.array(tile[core]) for tile in tiles]
+            key = b"".join(tile.tobytes() for tile in own)
+            if key not in known:
+                known[key] = self._frame.run(self.node.body, own)
+            rows.append(known[key])
+        return tuple(np.stack([np.asarray(value) for value in column]) for column in zip(*rows, strict=True))
+
+
+def _contains(node: Node, name: str) -> bool:
+    blocks = [block for block in node.regions if block is not None]
+    return any(inner.name == name or _contains(inner, name) for block in blocks for inner in block.nodes)
+
+
+def _tile(kind: ir.Type) -> Tile:
+    return types.shape_of(kind), types.dtype_of(kind)
 
 
 Step = Callable[[Any, Node, int, list[Any]], list[Any]]

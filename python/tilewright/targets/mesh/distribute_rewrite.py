@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from tilewright.core.errors import TilewrightError, UserError
@@ -16,6 +17,7 @@ from tilewright.passes import located
 from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, WAYS, machine_of
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
+from tilewright.targets.mesh.control.single_elements import ELEMENTS, on_every_core, single_elements
 from tilewright.targets.mesh.control.windows import forget_unread, window
 from tilewright.targets.mesh.elements.rows import ROWS, gather, picked_rows
 from tilewright.targets.mesh.elementwise import elementwise
@@ -57,6 +59,10 @@ def _visit(block: ir.Block, placement: Placement, old: list[ir.Operation]) -> No
             continue
         with ir.InsertionPoint(op), op.location:
             try:
+                if _algorithm(op) == ELEMENTS:
+                    _run(op, placement)
+                    old.append(op)
+                    continue
                 if CARRIED in op.attributes:
                     _enter(op, placement, old)
                     continue
@@ -68,6 +74,16 @@ def _visit(block: ir.Block, placement: Placement, old: list[ir.Operation]) -> No
             else:
                 placement.made(op.results[0], laid)
                 old.append(op)
+
+
+def _run(op: ir.Operation, placement: Placement) -> None:
+    """A loop that each core runs."""
+    machine = placement.moves.machine
+    room = sys.maxsize if machine is None else machine.sram_bytes - machine.mesh.code_bytes
+    around = single_elements(op, room)
+    if isinstance(around, str):
+        raise UserError(f"{ALGORITHM} is '{ELEMENTS}' on an op that cores cannot run: {around}; take it away")
+    on_every_core(op, around, placement)
 
 
 def _enter(op: ir.Operation, placement: Placement, old: list[ir.Operation]) -> None:

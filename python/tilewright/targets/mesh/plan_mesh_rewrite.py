@@ -49,6 +49,7 @@ from tilewright.targets.mesh.control.loops import (
     slice_dims,
     write_axes,
 )
+from tilewright.targets.mesh.control.single_elements import ELEMENTS, outermost, single_elements
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
 from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
@@ -95,8 +96,13 @@ class _Planner:
         self.function.attributes[SIDE] = number(self.side)
         self._visit(self.function.regions[0].blocks[0])
         for op in walk(self.function, ELEMENT):
-            if not self.fixed.of(op):
-                remark(op, "interpreted outside of the grid: it writes single elements")
+            around = outermost(op)
+            if not self.fixed.of(op) and ALGORITHM not in around.attributes:
+                why = single_elements(around, self._room(around))
+                told = (
+                    why if isinstance(why, str) and why.startswith("it writes single") else "it writes single elements"
+                )
+                remark(op, f"interpreted outside of the grid: {told}")
 
     def _visit(self, block: ir.Block) -> None:
         for view in block.operations:
@@ -113,8 +119,21 @@ class _Planner:
             except TilewrightError as error:
                 raise located(error, op) from error
 
+    def _runs_on_cores(self, op: ir.Operation) -> bool:
+        """Whether cores run a loop that writes single elements; plans that."""
+        if self.depth or self.fixed.of(op) or isinstance(single_elements(op, self._room(op)), str):
+            return False
+        op.attributes[ALGORITHM] = ir.StringAttr.get(ELEMENTS)
+        remark(op, "each core runs the loop, which writes single elements, on whole tensors")
+        for value in op.results:
+            if isinstance(value.type, ir.RankedTensorType):
+                self.axes[value] = ("",) * ir.RankedTensorType(value.type).rank
+        return True
+
     def _enter(self, op: ir.Operation) -> None:
         """Loops and branches."""
+        if self._runs_on_cores(op):
+            return
         found = plan_axes(op)
         if found is None:
             for inner in walk(op, "linalg.generic"):

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from tilewright.core.dtypes import of_mlir
-from tilewright.ir.generics import maker
+from tilewright.ir.generics import maker, walk
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import Timing, time_program
@@ -68,7 +68,8 @@ def steps_of(block: ir.Block, machines: dict[str, Machine]) -> dict[str, list[St
     known: dict[str, dict[str, Timing]] = {}
     found: dict[str, list[Step]] = {name: [] for name in machines}
     for op in in_order(block):
-        turns = repeats(op)
+        times, is_known = repeats(op)
+        turns = times, is_known and not _decides(op)
         for name, step in _steps(op, machines, known).items():
             found[name].append(_repeated(step, *turns))
     return found
@@ -88,6 +89,11 @@ def _steps(op: ir.Operation, machines: dict[str, Machine], known: dict[str, dict
         kind = "stream" if STREAMED in op.attributes else "distribute"
         return {name: _edge(kind, op, op.results[0], machine) for name, machine in machines.items()}
     return {}
+
+
+def _decides(op: ir.Operation) -> bool:
+    """Whether cores run loops of which only a run knows how often."""
+    return op.name == "coremesh.program" and bool(walk(op, "scf.while"))
 
 
 def _repeated(step: Step, times: int, is_known: bool) -> Step:

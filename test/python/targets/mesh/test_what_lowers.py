@@ -133,6 +133,10 @@ def filtered_integers(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("Cast", made, to=1), [1, 5, 9, 7]
 
 
+def scanned(g: GraphBuilder) -> tuple[str, list[int]]:
+    return g.op("CumSum", g.input("x", np.float32, [7, 5]), g.weight(np.array(1, np.int64))), [7, 5]
+
+
 def repeated(g: GraphBuilder) -> tuple[str, list[int]]:
     x, w, r = g.input("x", np.float32, [4, 2, 6]), g.weight(drawn(1, 5, 6)), g.weight(drawn(1, 5, 5))
     return g.op("RNN", x, w, r, hidden_size=5), [4, 1, 2, 5]
@@ -174,6 +178,7 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     "gather": ((gathered, {"local"}, {"tensor.extract"}),),  # the host checks indices
     "gather of a large table": ((picked, {"local", "allreduce"}, {"tensor.extract"}),),
     "integers, comparisons, indices": ((masked, {"local"}, set()),),
+    "loops that write single elements: scatter, scan, sort": ((scanned, {"local"}, {"tensor.collapse_shape"}),),
 }
 CASES = [(row, number) for row, cases in ROWS.items() for number in range(len(cases))]
 

@@ -57,14 +57,13 @@ def copied(op: ir.Operation, tiles: Sequence[ir.Value]) -> list[ir.Value]:
     for inner in body(op).operations:
         if inner.operation.name == "coremesh.yield":
             return [known.get(value, value) for value in inner.operands]
-        copy = inner.operation.clone()
-        _rename(copy, known)
+        copy = renamed(inner.operation.clone(), known)
         known.update(zip(inner.operation.results, copy.results, strict=True))
     return []
 
 
-def _rename(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> None:
-    """Let an op, and what is in it, read copies."""
+def renamed(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> ir.Operation:
+    """The op, which, with what is in it, reads copies of what is known."""
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
         for at, operand in enumerate(inner.operands):
@@ -73,3 +72,4 @@ def _rename(op: ir.Operation, known: dict[ir.Value, ir.Value]) -> None:
         return ir.WalkResult.ADVANCE
 
     op.walk(visit)
+    return op

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tilewright.core.errors import UserError
@@ -45,7 +47,7 @@ def _check_kernel(instruction: Compute, buffers: dict[str, Buffer], step: Step) 
     tiles = [np.zeros((1, *buffers[slot.buffer].shape), buffers[slot.buffer].dtype) for slot in instruction.reads]
     shapes = ", ".join(_tile(buffers[slot.buffer]) for slot in instruction.reads)
     try:
-        made = instruction.run(*tiles)
+        made = _made(instruction, tiles)
     except (ValueError, IndexError, TypeError) as error:
         raise UserError(
             f"Kernel '{instruction.name}' cannot take tiles {shapes}: {error}. Give it buffers of fitting shapes.",
@@ -65,6 +67,18 @@ def _check_kernel(instruction: Compute, buffers: dict[str, Buffer], step: Step) 
                 f"'{buffer.name}' holds {_tile(buffer)}. Give it a buffer of that shape and type.",
                 location=str(step),
             )
+
+
+def _made(instruction: Compute, tiles: list[np.ndarray]) -> Sequence[np.ndarray]:
+    """What a kernel makes of tiles: of one that might never end with such numbers, what it says."""
+    told = getattr(instruction.run, "signature", lambda: None)()
+    if told is None:
+        return instruction.run(*tiles)
+    reads, writes = told
+    for tile, (shape, dtype) in zip(tiles, reads, strict=True):
+        if tile.shape[1:] != tuple(shape) or tile.dtype != dtype:
+            raise ValueError(f"it reads {dtype}{list(shape)}, not {tile.dtype}{list(tile.shape[1:])}")
+    return [np.zeros((1, *shape), dtype) for shape, dtype in writes]
 
 
 def _check_tensor(name: str, places: list[Place], field: Field, buffers: dict[str, Buffer]) -> None:

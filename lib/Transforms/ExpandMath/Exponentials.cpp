@@ -61,7 +61,8 @@ Value expTerms(const MathBuilder &m, Value r) {
 
 /// exp(r) for |r| <= ln(2)/2, f32.
 Value expReduced(const MathBuilder &m, Value r) {
-  return m.add(m.fma(m.mul(r, r), expTerms(m, r), r), m.constant(1.0));
+  Value one = m.constant(1.0);
+  return m.fma(m.fma(expTerms(m, r), r, one), r, one);
 }
 
 /// exp(x) for x above -104, with one instruction for the power of two.
@@ -89,6 +90,19 @@ Value expWide(const MathBuilder &wide, Value x) {
 
 } // namespace
 
+/// exp(x) for x above -104 that need not be finite: 2^n as 2^h * 2^(n - h), h
+/// half of n, so that results may be denormal or infinite. Both powers come
+/// from sums whose low bits are exponents with their bias.
+static Value expHalved(const MathBuilder &m, Value x) {
+  x = m.select(m.compare(Compare::OGT, x, 89.0), m.constant(89.0), x);
+  Value magic = m.constant(kMagic + 2 * kBias);
+  Value whole = m.fma(x, m.constant(kLog2E), magic);
+  Value half = m.fma(x, m.constant(kLog2E / 2), m.constant(kMagic + kBias));
+  Value rest = m.fromBits(m.subInt(m.bits(whole), m.bits(half)));
+  Value p = expReduced(m, subtractLn2(m, x, m.sub(whole, magic)));
+  return m.mul(m.mul(p, powerOf(m, half)), powerOf(m, rest));
+}
+
 Value tilewright::expandExp(const MathBuilder &m, Value x) {
   // Below, the result is 0. Such lanes are frequent (masked attention) and must
   // not reach the scaling, where the underflow costs a hundred cycles.
@@ -96,10 +110,8 @@ Value tilewright::expandExp(const MathBuilder &m, Value x) {
   Value zero = m.constant(0.0);
   if (m.hasAVX512())
     return m.select(vanishes, zero, expScaled(m, x));
-  x = m.clamp(m.select(vanishes, zero, x), -104.0, 89.0);
-  Rounded n = roundBiased(m, x, m.constant(kLog2E));
-  Value r = subtractLn2(m, x, n.number);
-  return m.select(vanishes, zero, scale(m, expReduced(m, r), n.integer));
+  Value usual = m.select(vanishes, zero, x);
+  return m.select(vanishes, zero, expHalved(m, usual));
 }
 
 /// Beside 1, exp needs neither denormals nor exact zeros, so one power of two

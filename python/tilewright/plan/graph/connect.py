@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from math import ceil, prod
 
+from tilewright.ir.generics import kinds, maker
 from tilewright.ir.structure import LinalgOp
+from tilewright.mlir import ir
 from tilewright.plan.attention.online_reduction import find_chains, is_maximum
 from tilewright.plan.graph.nests import SMALL, Task
 from tilewright.plan.model.tiles import FEW_TASKS, even
@@ -36,9 +38,8 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels, m
     small = all(member.points <= SMALL for member in ops)
     chains = find_chains(ops, growing=True, open_sizes=levels.chains)
     cut = {member: (loop, levels.steps) for chain in chains[:1] for member, loop in chain.loops.items()}
-    softmax = (levels.chains and multiplied) and any(
-        any(is_maximum(a) for a in chain.accumulators) and (op in chain.loops or op in chain.after) for chain in chains
-    )
+    maxima = [chain for chain in chains if any(is_maximum(a) for a in chain.accumulators)]
+    softmax = (levels.chains and multiplied) and any(op in chain.loops or op in chain.after for chain in maxima)
     enough = FEW_TASKS if softmax else levels.tasks
     for block in (*levels.blocks, 1):
         tile = dict.fromkeys(loops, 1) | {loops[-1]: min(even(op.extents[loops[-1]], block, 16), block)}
@@ -47,7 +48,8 @@ def task_block(task: Task, op: LinalgOp, rows: dict[int, int], levels: Levels, m
             continue
         if block == 1 and (_shares(task, levels) or _repeated(task, op, tile, levels) > 0):
             return 0  # no rows of a batch, of which each has its own: a block of them would share
-        pays = softmax or _saved(task, op, levels) >= _repeated(task, op, tile, levels)
+        saved = _saved(task, op, levels, follows=bool(maxima) and multiplied)
+        pays = softmax or saved >= _repeated(task, op, tile, levels)
         return tile[loops[-1]] if pays else 0
     return 0
 
@@ -57,15 +59,31 @@ def _shares(task: Task, levels: Levels) -> bool:
     return levels.chains and task.block > 1
 
 
-def _saved(task: Task, op: LinalgOp, levels: Levels) -> float:
-    """Nanoseconds for what `op` does not read from memory and, where it is the last reader, the task not write."""
+def _saved(task: Task, op: LinalgOp, levels: Levels, follows: bool) -> float:
+    """Nanoseconds for what `op` does not read from memory and, where it is the last reader, the task not write.
+
+    Args:
+        task: what the edge starts from.
+        op: what it leads to.
+        levels: the memory that tiles move through.
+        follows: whether other readers but products count as the task's, as they will be: exponentials of scores stand
+            behind the maximum, and their sum beside the product that reads them.
+    """
     members = {member.result for member in task.ops} | {op.result}
     makers = {member.result: member for member in task.ops}
     total = 0.0
     for value in {a.value for a in op.inputs if a.value in makers}:
         time = tensor_bytes(value) / levels.home_rate(tensor_bytes(value))
-        total += time + (time if makers[value].readers <= members else 0)
+        readers = makers[value].readers - members
+        last = all(follows and reader is not None and _is_row_wise(reader) for reader in readers)
+        total += time + (time if last else 0)
     return total
+
+
+def _is_row_wise(value: ir.Value) -> bool:
+    """Whether what makes a tensor is elementwise, or reduces one tensor: no product."""
+    made = maker(value)
+    return made is not None and made.name == "linalg.generic" and (not any(kinds(made)) or len(made.operands) == 2)
 
 
 def _in_registers(task: Task) -> set[LinalgOp]:

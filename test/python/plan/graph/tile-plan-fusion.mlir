@@ -1,5 +1,7 @@
 // RUN: tile-opt %s --tile-plan-fusion | FileCheck-22 %s
 // RUN: tile-opt %s --tile-plan-fusion=large=8192 | FileCheck-22 %s --check-prefix=LARGE
+// RUN: tile-opt %s --tile-plan-fusion="task-bytes=524288 task-rate=58.7 last-rate=31.3 memory-rate=20" \
+// RUN:   | FileCheck-22 %s --check-prefix=SMALL
 
 // A chain of elementwise operations shares a nest; its root states the rows that tasks may cut.
 
@@ -209,4 +211,72 @@ func.func @gathers(%q: tensor<64x32x64xf32>, %k: tensor<64x300x64xf32>, %v: tens
     linalg.yield %t : f32
   } -> tensor<64x32x64xf32>
   return %y : tensor<64x32x64xf32>
+}
+
+// Under many keys scores share a task with their softmax and the second product though each block of queries reads
+// keys and values again, which do not stay in a small L2 cache: scores then never go through memory, and neither do
+// exponentials, which their sum reads, too.
+// CHECK-LABEL: @attention
+// SMALL-LABEL: @attention
+// SMALL: "reduction"]{{.*}}tile.rows = array<i64: 0, 1>, tile.task = [[T:[0-9]+]] : i64}
+// SMALL: "reduction"]{{.*}}tile.task = [[T]] : i64}
+// SMALL: arith.maximumf
+// SMALL: linalg.generic{{.*}}tile.task = [[T]] : i64}
+// SMALL: math.exp
+// SMALL: "reduction"]{{.*}}tile.task = [[T]] : i64}
+// SMALL: arith.mulf
+// SMALL: "reduction"]{{.*}}tile.task = [[T]] : i64}
+#h_all = affine_map<(h, i, j) -> (h, i, j)>
+#h_one = affine_map<(h, i, j) -> (h, i)>
+#h_left = affine_map<(h, i, j, k) -> (h, i, k)>
+#h_keys = affine_map<(h, i, j, k) -> (h, j, k)>
+#h_values = affine_map<(h, i, j, k) -> (h, k, j)>
+#h_made = affine_map<(h, i, j, k) -> (h, i, j)>
+func.func @attention(%q: tensor<8x1024x128xf32>, %k: tensor<8x1024x128xf32>, %v: tensor<8x1024x128xf32>)
+    -> (tensor<8x1024x128xf32>, tensor<8x1024xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %low = arith.constant 0xFF800000 : f32
+  %e0 = tensor.empty() : tensor<8x1024x1024xf32>
+  %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<8x1024x1024xf32>) -> tensor<8x1024x1024xf32>
+  %s = linalg.generic {indexing_maps = [#h_left, #h_keys, #h_made],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<8x1024x128xf32>, tensor<8x1024x128xf32>) outs(%f0 : tensor<8x1024x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<8x1024x1024xf32>
+  %e1 = tensor.empty() : tensor<8x1024xf32>
+  %f1 = linalg.fill ins(%low : f32) outs(%e1 : tensor<8x1024xf32>) -> tensor<8x1024xf32>
+  %top = linalg.generic {indexing_maps = [#h_all, #h_one], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%s : tensor<8x1024x1024xf32>) outs(%f1 : tensor<8x1024xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = arith.maximumf %o, %a : f32
+    linalg.yield %m : f32
+  } -> tensor<8x1024xf32>
+  %x = linalg.generic {indexing_maps = [#h_all, #h_one, #h_all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %top : tensor<8x1024x1024xf32>, tensor<8x1024xf32>) outs(%e0 : tensor<8x1024x1024xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %d = arith.subf %a, %b : f32
+    %p = math.exp %d : f32
+    linalg.yield %p : f32
+  } -> tensor<8x1024x1024xf32>
+  %e2 = tensor.empty() : tensor<8x1024x128xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<8x1024x128xf32>) -> tensor<8x1024x128xf32>
+  %y = linalg.generic {indexing_maps = [#h_left, #h_values, #h_made],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x, %v : tensor<8x1024x1024xf32>, tensor<8x1024x128xf32>) outs(%f2 : tensor<8x1024x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %t = arith.addf %o, %m : f32
+    linalg.yield %t : f32
+  } -> tensor<8x1024x128xf32>
+  %f3 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<8x1024xf32>) -> tensor<8x1024xf32>
+  %sum = linalg.generic {indexing_maps = [#h_all, #h_one], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x : tensor<8x1024x1024xf32>) outs(%f3 : tensor<8x1024xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8x1024xf32>
+  return %y, %sum : tensor<8x1024x128xf32>, tensor<8x1024xf32>
 }

@@ -198,16 +198,22 @@ def write_files(
     weights: Mapping[str, np.ndarray],
     report: dict[str, Any] | None,
 ) -> None:
-    """Write a compiled model whose files of code are given by name."""
+    """Write a compiled model whose files of code are given by name, and weights unless they stand there already."""
     (folder / CODE).mkdir(parents=True, exist_ok=True)
     for name, data in code.items():
         (folder / name).write_bytes(data)
-    if weights:
-        with open(folder / WEIGHTS, "wb") as file:
-            safetensors.write(file, weights)
+    write_weights(folder, weights)
     if report is not None:
         (folder / REPORT).write_bytes(gzip.compress(json.dumps(report).encode(), compresslevel=3, mtime=0))
     (folder / MANIFEST).write_text(manifest.dumps())
+
+
+def write_weights(folder: Path, weights: Mapping[str, np.ndarray]) -> None:
+    """Write the weights of a model, if it has some, to its folder."""
+    if weights:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / WEIGHTS, "wb") as file:
+            safetensors.write(file, weights)
 
 
 def code_file(manifest: Manifest) -> str:

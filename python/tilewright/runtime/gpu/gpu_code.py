@@ -36,7 +36,7 @@ def write(
         manifest: without what it says of files.
         program: the host program.
         modules: PTX, and machine code beside it, by file name.
-        weights: arrays by name.
+        weights: arrays by name; none where :func:`tilewright.runtime.artifact.write_weights` has written them.
         report: see :func:`tilewright.runtime.artifact.write_artifact`.
     """
     files = {PROGRAM: json.dumps(program).encode(), **{f"{CODE}/{name}": data for name, data in modules.items()}}

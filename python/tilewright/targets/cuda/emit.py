@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from tilewright.core.errors import InternalError, UnsupportedError
 from tilewright.core.options import PHASES
 from tilewright.ir import decisions
 from tilewright.ir.units import split_kernels, symbol_of
+from tilewright.runtime.artifact import write_weights
 from tilewright.runtime.gpu import gpu_code
 from tilewright.targets import emitting
 from tilewright.targets.cuda import ptxas
@@ -57,10 +59,13 @@ def emit(work: Compilation, folder: Path) -> None:
     Raises:
         InternalError: LLVM or ptxas refuses a kernel, or a hot one spills.
     """
-    with work.phase("emit") as entry:
+    with work.phase("emit") as entry, ThreadPoolExecutor(1) as beside:
         device = _device_module(work.module)
         units, shared = split_kernels(device) if device is not None else ([], {})
         emitting.dump_units(work.options.dump_ir, units)
+        program = _program(work.kept_for_emit, device, shared)
+        weights = {name: _weight(work, name) for name in _weight_names(program)}
+        written = beside.submit(write_weights, folder, weights)  # while workers and ptxas make code
         target = work.target
         codes = unit_codes(units, (target.cpu, target.features), work.options.opt_level, "ptx")
         assert target.device is not None
@@ -73,11 +78,10 @@ def emit(work: Compilation, folder: Path) -> None:
         _dump_codes(work, found.codes)
         entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
         work.remarks += [{"phase": "emit", **remark} for remark in found.remarks]
-        program = _program(work.kept_for_emit, device, shared)
         for kernel in program["kernels"].values():
             if kernel["entry"] in found.cubins:
                 kernel["cubin"] = f"{kernel['entry']}.cubin"
-    weights = {name: _weight(work, name) for name in _weight_names(program)}
+        written.result()
     manifest = emitting.manifest_of(work, [unit.symbol for unit in units], shared, weights)
     launched = {entry["entry"]: entry for entry in program["kernels"].values()}
     kernels = tuple(
@@ -88,7 +92,7 @@ def emit(work: Compilation, folder: Path) -> None:
     manifest = dataclasses.replace(manifest, kernels=kernels, entry="", arena_bytes=program["arena_bytes"])
     modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
     modules |= {f"{symbol}.cubin": code for symbol, code in found.cubins.items()}
-    gpu_code.write(folder, manifest, program, modules, weights, emitting.report(work))
+    gpu_code.write(folder, manifest, program, modules, {}, emitting.report(work))
 
 
 def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], work: Compilation) -> Any:

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tilewright::tile;
@@ -223,15 +222,30 @@ static bool areExclusive(Operation *a, Operation *b) {
   return false;
 }
 
-/// Whether the accesses of one block are to the same elements, and stores come
-/// last.
+/// Whether stores come last, of accesses of one block to the same elements.
 static bool storesLast(ArrayRef<Window> windows) {
   return llvm::all_of(windows, [&](const Window &window) {
-    return window.touchesSame(windows.front()) &&
-           (!window.isStore || llvm::none_of(windows, [&](const Window &other) {
-             return !other.isStore && window.op->isBeforeInBlock(other.op);
-           }));
+    return !window.isStore || llvm::none_of(windows, [&](const Window &other) {
+      return !other.isStore && window.op->isBeforeInBlock(other.op);
+    });
   });
+}
+
+/// Windows that are in one block and touch the same elements are together.
+static SmallVector<SmallVector<Window>> groupsOf(ArrayRef<Window> windows) {
+  SmallVector<SmallVector<Window>> groups;
+  for (const Window &window : windows) {
+    auto *found = llvm::find_if(groups, [&](ArrayRef<Window> group) {
+      const Window &first = group.front();
+      return first.op->getBlock() == window.op->getBlock() &&
+             first.touchesSame(window);
+    });
+    if (found == groups.end())
+      groups.push_back({window});
+    else
+      found->push_back(window);
+  }
+  return groups;
 }
 
 /// The accesses whose order matters. What is read through the only operand
@@ -266,22 +280,16 @@ bool tilewright::tile::shared::readsBeforeItWrites(
                        found)))
       return false;
   }
-  SmallVector<Window> windows = hazards(accesses);
-  llvm::MapVector<Block *, SmallVector<Window>> blocks;
-  for (const Window &window : windows)
-    blocks[window.op->getBlock()].push_back(window);
   SmallVector<std::pair<Operation *, Footprint>> footprints;
-  for (const auto &[block, accesses] : blocks) {
-    std::optional<Footprint> footprint =
-        Footprint::of(accesses.front(), kernel);
-    if (!footprint || !storesLast(accesses))
+  for (ArrayRef<Window> group : groupsOf(hazards(accesses))) {
+    std::optional<Footprint> footprint = Footprint::of(group.front(), kernel);
+    if (!footprint || !storesLast(group))
       return false;
     for (const auto &[op, other] : footprints)
       if (!footprint->staysApart(other) ||
-          !(footprint->isDisjoint(other) ||
-            areExclusive(accesses.front().op, op)))
+          !(footprint->isDisjoint(other) || areExclusive(group.front().op, op)))
         return false;
-    footprints.push_back({accesses.front().op, *footprint});
+    footprints.push_back({group.front().op, *footprint});
   }
   return true;
 }

@@ -49,6 +49,54 @@ func.func @blocks(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
 
 // -----
 
+// A task of 4 rows makes 3 and then the last one, in one block: each has elements of its own.
+#times4 = affine_map<(d0) -> (d0 * 4)>
+#last = affine_map<(d0) -> (d0 * 4 + 3)>
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %row = affine.apply #times4(%i)
+  %last = affine.apply #last(%i)
+  %a = tile.load %s[%row, %c0] : memref<8x16xf32>, !tile.tile<3x16xf32>
+  tile.store %a, %t[%row, %c0] : !tile.tile<3x16xf32>, memref<8x16xf32>
+  %b = tile.load %s[%last, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  tile.store %b, %t[%last, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @parts
+// CHECK-NOT:   memref.alloc
+// CHECK:       return
+func.func @parts(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c2 = arith.constant 2 : index
+  %r = tile.launch @step grid(%c2) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  return %r : tensor<8x16xf32>
+}
+
+// -----
+
+// The second part begins with the last row of the first one.
+#times4 = affine_map<(d0) -> (d0 * 4)>
+#middle = affine_map<(d0) -> (d0 * 4 + 2)>
+tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %row = affine.apply #times4(%i)
+  %middle = affine.apply #middle(%i)
+  %a = tile.load %s[%row, %c0] : memref<8x16xf32>, !tile.tile<3x16xf32>
+  tile.store %a, %t[%row, %c0] : !tile.tile<3x16xf32>, memref<8x16xf32>
+  %b = tile.load %s[%middle, %c0] : memref<8x16xf32>, !tile.tile<2x16xf32>
+  tile.store %b, %t[%middle, %c0] : !tile.tile<2x16xf32>, memref<8x16xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @crossing
+// CHECK:       memref.copy
+// CHECK:       return
+func.func @crossing(%s: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c2 = arith.constant 2 : index
+  %r = tile.launch @step grid(%c2) ins(%s : tensor<8x16xf32>) outs(%s : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  return %r : tensor<8x16xf32>
+}
+
+// -----
+
 // Blocks of 4 rows every 2 rows overlap.
 #times2 = affine_map<(d0) -> (d0 * 2)>
 tile.kernel @step(%s: memref<8x16xf32>, %t: memref<8x16xf32>) grid(%i) {

@@ -56,10 +56,10 @@ class CondensedForm:
             return _listed_rows(product, plain, device, whole_product)
         panels = _panels(product, g)
         if rows:
-            return _sliced_rows(product, plain, panels, g, unit[1], dense_above(product))
+            return _sliced_rows(product, plain, panels, g, unit[1], dense_above(product, device))
 
         def columns(part: Product, a: ir.Value, place: ir.Value) -> ir.Value:
-            return _listed_columns(part, a, place, panels, geometry_of(part, device), dense_above(part))
+            return _listed_columns(part, a, place, panels, geometry_of(part, device), dense_above(part, device))
 
         if 0 <= g.m < LEAST_LISTED:
             return columns(product, plain, target_of(product, plain))

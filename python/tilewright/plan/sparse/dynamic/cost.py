@@ -19,6 +19,8 @@ _MANY_REGISTERS = 32
 #: weight come from memory, where those that lie apart come slower than those that follow each other.
 _PER_LIVE = ((2, 2.3), (16, 1.6))
 _PER_LIVE_OF_MANY = 1.3
+#: The same with few registers: a panel's row is read for half as many rows.
+_PER_LIVE_OF_FOUR = 1.75
 #: What finding and packing costs, as a share of the dense product.
 _FOUND = 0.05
 #: Rows from which on live ones are listed; a product of fewer mostly reads its weight, however many there are.
@@ -61,7 +63,7 @@ def slices_rows(unit: Sequence[int], g: Geometry) -> bool:
     return unit[0] < g.rows and unit[1] >= min(_LONG, g.k)
 
 
-def dense_above(product: Product) -> float:
+def dense_above(product: Product, device: Device) -> float:
     """The share of live elements above which the dense product is faster.
 
     `dense_above` in the `tile.sparsity` of the operation, where that is given.
@@ -69,7 +71,10 @@ def dense_above(product: Product) -> float:
     given = decisions.SPARSITY.get(product.op)
     if given and "dense_above" in given:
         return float(given["dense_above"])
-    cost = next((cost for rows, cost in _PER_LIVE if 0 <= product.m <= rows), _PER_LIVE_OF_MANY)
+    many = _PER_LIVE_OF_MANY
+    if device.kind == "cpu" and device.units.registers < _MANY_REGISTERS:
+        many = _PER_LIVE_OF_FOUR
+    cost = next((cost for rows, cost in _PER_LIVE if 0 <= product.m <= rows), many)
     return (1 - _FOUND) / cost
 
 

@@ -50,10 +50,10 @@ class GpuCondensedForm:
         whole = unit[0] < _ROWS and unit[1] >= product.k
         if whole:
             live, counts = index_of(a, [1, product.k], 0)
-            few = is_below(counts, rows, dense_above(product))
+            few = is_below(counts, rows, dense_above(product, device))
         else:
             live, counts = index_of(a, [_ROWS, 1], 1)
-            few = is_below(counts, ceil_div(rows, _ROWS), dense_above(product) * product.k)
+            few = is_below(counts, ceil_div(rows, _ROWS), dense_above(product, device) * product.k)
         place, init = target_of(product, a), product.init is not None
 
         def sparse() -> ir.Value:

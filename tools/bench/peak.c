@@ -306,6 +306,7 @@ static const struct limit {
               {"copy_8MB", "GB/s", NULL, copy_loop, 8 << 20},
               {"read_16MB", "GB/s", NULL, read_loop, 16 << 20},
               {"read_32MB", "GB/s", NULL, read_loop, 32 << 20},
+              {"read_34MB", "GB/s", NULL, read_loop, 34 << 20},
               {"copy_64MB", "GB/s", NULL, copy_loop, 64 << 20},
               {"read_64MB", "GB/s", NULL, read_loop, 64 << 20},
               {"stream_64MB", "GB/s", NULL, stream_loop, 64 << 20},

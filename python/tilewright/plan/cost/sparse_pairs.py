@@ -37,7 +37,7 @@ _BESIDE = 6
 def vectors_of_pairs(registers: int) -> int:
     """Vectors of columns of a task whose rows go in pairs, at most.
 
-    On AVX2 five, by their count: on a Zen 3 core, 2:4, 1024^3, four and six were not told apart from it in noise of 4 %.
+    On AVX2 five, by their count: on a Zen 3 core, 2:4, 1024^3, four and six could not be told from it (noise 4 %).
     """
     return max(min((registers - _BESIDE) // 2, _VECTORS), 1)
 

@@ -128,11 +128,16 @@ private:
     auto left = dyn_cast<OpResult>(a), right = dyn_cast<OpResult>(b);
     if (!left || !right || left.getResultNumber() != right.getResultNumber())
       return false;
-    return OperationEquivalence::isEquivalentTo(
-        left.getOwner(), right.getOwner(),
-        [&](Value x, Value y) { return success(isSame(x, y)); },
-        [&](Value x, Value y) { equal[x] = y; },
-        OperationEquivalence::IgnoreLocations);
+    if (OperationEquivalence::isEquivalentTo(
+            left.getOwner(), right.getOwner(),
+            [&](Value x, Value y) { return success(isSame(x, y)); },
+            [&](Value x, Value y) { equal[x] = y; },
+            OperationEquivalence::IgnoreLocations))
+      return true;
+    // Results are noted as equal before bodies are compared.
+    for (Value result : left.getOwner()->getResults())
+      equal.erase(result);
+    return false;
   }
 
   WeightAnalysis &weights;

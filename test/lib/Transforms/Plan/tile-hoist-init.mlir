@@ -106,3 +106,57 @@ func.func @main(%c: i1, %x: tensor<96x64xf32>, %z: tensor<64x96xf32>) -> tensor<
   }
   return %y : tensor<96x64xf32>
 }
+
+// -----
+
+// What differs in its body alone differs, and so does what is computed of it.
+// CHECK: func.func private @init()
+// CHECK-SAME: tile.global = "p_3"
+// CHECK-NOT: tile.global = "p_4"
+// CHECK-DAG: ml_program.global_load_const @p_2
+// CHECK-DAG: ml_program.global_load_const @p_3
+#id = affine_map<(i, j) -> (i, j)>
+#t = affine_map<(i, j) -> (j, i)>
+ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
+func.func @main(%x: tensor<64x96xf32>, %z: tensor<96x64xf32>) -> (tensor<64x96xf32>, tensor<96x64xf32>) {
+  %w = ml_program.global_load_const @w : tensor<64x96xf32>
+  %e = tensor.empty() : tensor<64x96xf32>
+  %f = tensor.empty() : tensor<96x64xf32>
+  %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w : tensor<64x96xf32>) outs(%e : tensor<64x96xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %r = math.exp %p : f32
+    linalg.yield %r : f32
+  } -> tensor<64x96xf32>
+  %b = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%w : tensor<64x96xf32>) outs(%e : tensor<64x96xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %r = arith.negf %p : f32
+    linalg.yield %r : f32
+  } -> tensor<64x96xf32>
+  %at = linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<64x96xf32>) outs(%f : tensor<96x64xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    linalg.yield %p : f32
+  } -> tensor<96x64xf32>
+  %bt = linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%b : tensor<64x96xf32>) outs(%f : tensor<96x64xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    linalg.yield %p : f32
+  } -> tensor<96x64xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %b, %x : tensor<64x96xf32>, tensor<64x96xf32>, tensor<64x96xf32>) outs(%e : tensor<64x96xf32>) {
+  ^bb0(%p: f32, %q: f32, %s: f32, %o: f32):
+    %r = arith.addf %p, %q : f32
+    %v = arith.mulf %r, %s : f32
+    linalg.yield %v : f32
+  } -> tensor<64x96xf32>
+  %u = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%at, %bt, %z : tensor<96x64xf32>, tensor<96x64xf32>, tensor<96x64xf32>) outs(%f : tensor<96x64xf32>) {
+  ^bb0(%p: f32, %q: f32, %s: f32, %o: f32):
+    %r = arith.addf %p, %q : f32
+    %v = arith.mulf %r, %s : f32
+    linalg.yield %v : f32
+  } -> tensor<96x64xf32>
+  return %y, %u : tensor<64x96xf32>, tensor<96x64xf32>
+}

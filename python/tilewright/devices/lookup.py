@@ -14,7 +14,7 @@ from tilewright.devices.device import Device
 from tilewright.devices.files import described, file_names, load
 from tilewright.devices.host import detect_host
 from tilewright.devices.nvidia import for_arch
-from tilewright.devices.x86 import cpu_units, vector_bits
+from tilewright.devices.x86 import cpu_units, known_rates, vector_bits
 
 _GENERIC = {512: "host-generic-avx512", 256: "host-generic-avx2", 128: "host-generic-sse"}
 
@@ -69,7 +69,8 @@ def named_cpu(name: str) -> Device:
     features = tuple(_tilewright.x86_cpu_features(name))
     generic = described(_GENERIC[vector_bits(features)])
     units = cpu_units(features, generic.units.frequency, generic.units.count)
-    return dataclasses.replace(generic, name=name, cpu=name, features=features, units=units)
+    rates = tuple(sorted({**dict(generic.rates), **dict(known_rates(features))}.items()))
+    return dataclasses.replace(generic, name=name, cpu=name, features=features, units=units, rates=rates)
 
 
 #: What finds a device by the name behind the colon of a target, by the word before it.

@@ -13,6 +13,7 @@ import pytest
 from listed_products import product, windows
 
 import tilewright as tw
+from tilewright import devices
 from tilewright.core import config
 from tilewright.core.errors import UserError
 from tilewright.devices.x86 import known_rates
@@ -120,6 +121,12 @@ def test_rows_side_by_side(target: str, streams: int) -> None:
     sums = next(line for line in planned.splitlines() if "iter_args" in line).partition("->")[2]
     assert sums.count("!tile.tile") == streams
     assert planned.count("memref.prefetch") == 16 * streams
+
+
+@pytest.mark.parametrize("target", ["cpu:znver3", "cpu:amd-zen4", "cpu:amd-zen5"])
+def test_all_of_amd_look_ahead_by_themselves(target: str) -> None:
+    """Named CPUs like this one: code for another machine is that which it would make itself."""
+    assert devices.get(target).rate("sparse.ahead") == 0 and devices.get("cpu:icelake-server").rate("sparse.ahead") > 0
 
 
 def test_amd_looks_ahead_by_itself() -> None:

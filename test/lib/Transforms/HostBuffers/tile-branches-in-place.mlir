@@ -63,10 +63,11 @@ func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK: scf.if
 // CHECK: tile.launch @k outs(%[[E]]
 // CHECK: else
-// CHECK: scf.if
+// CHECK: %[[I:.*]] = scf.if
 // CHECK: tile.launch @k outs(%[[E]]
 // CHECK: else
 // CHECK: tile.launch @k outs(%[[E]]
+// CHECK: tile.launch @k outs(%[[I]]
 tile.kernel @k(%y: memref<4xf32>) {
   tile.return
 }
@@ -85,7 +86,8 @@ func.func @main(%c: i1, %d: i1) -> tensor<4xf32> {
       %a = tile.launch @k outs(%e : tensor<4xf32>) -> (tensor<4xf32>)
       scf.yield %a : tensor<4xf32>
     }
-    scf.yield %i : tensor<4xf32>
+    %s = tile.launch @k outs(%i : tensor<4xf32>) -> (tensor<4xf32>)
+    scf.yield %s : tensor<4xf32>
   }
   return %r : tensor<4xf32>
 }

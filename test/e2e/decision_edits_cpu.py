@@ -13,6 +13,8 @@ _SHIFTED = "test/lib/Transforms/Recurrences/tile-fuse-shifted.mlir#3"
 _SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
+_DYNAMIC = "test/python/plan/sparse/tile-lower-sparse-dynamic.mlir#0"
+_PRODUCT = r"(sparse_tile\.matmul [^:]*?) :"
 _NEXT = "convert-tile-launch-to-runtime"
 _SECOND = r"tile\.nest = 0 : i64, tile\.task = 0 : i64(?=\})"
 _ROOT = "tile.rtile = #tile.rtile<l2 = [16, 32], register = [1, 32], order = [0, 1]>"
@@ -175,6 +177,10 @@ CPU_EDITS = (
         r"tesa<block.*mask>, kernels = [^\]]*\]",
         "tesa<nm<2 : 4, axis = 0>>",
         refused="2:4 along axis 0 does not fit the weight",
+    ),
+    *(
+        Edit("sparsity", CPU, _DYNAMIC, "tile-lower-sparse", _PRODUCT, rf"\1 {{tile.sparsity = {{{share} = 0.25}}}} :")
+        for share in ("rows_above", "dense_above")
     ),
     # Kernels and programs
     Edit(

@@ -5,7 +5,7 @@
 
 // Zeros that a run shows: what is live is listed, packed and multiplied by itself, or everything is. What follows the
 // product stands in both branches.
-// CHECK-LABEL: func.func @dynamic
+// CHECK-LABEL: func.func @main
 // CHECK: %[[P:.*]]:3 = tile.launch @condense_columns
 // CHECK: %[[T:.*]] = linalg.generic {{.*}} ins(%[[P]]#2
 // CHECK: %[[N:.*]] = tensor.extract %[[T]]
@@ -17,14 +17,14 @@
 // CHECK: arith.mulf
 // CHECK: math.absf
 // CHECK-NOT: sparse_tile
-// GPU-LABEL: func.func @dynamic
+// GPU-LABEL: func.func @main
 // GPU: tile.launch @live_micro_tiles
 // GPU: tile.launch @list_micro_tiles
 // GPU: scf.if
 // GPU: tile.launch @product_of_live_columns
 // GPU: else
 // GPU: arith.mulf
-func.func @dynamic(%x: tensor<64x40xf32>, %w: tensor<40x96xf32>) -> tensor<64x96xf32> {
+func.func @main(%x: tensor<64x40xf32>, %w: tensor<40x96xf32>) -> tensor<64x96xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<64x96xf32>
   %c = linalg.fill ins(%zero : f32) outs(%e : tensor<64x96xf32>) -> tensor<64x96xf32>

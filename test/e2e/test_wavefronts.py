@@ -241,3 +241,27 @@ def test_bands_as_code(program: ft.Function, target: str, monkeypatch: pytest.Mo
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-4, atol=1e-5)
     told = [entry["message"] for entry in model.report_data()["remarks"] if "diagonals" in entry["message"]]
     assert any("bands of 3 rows, the last one of 1, of 6 diagonals each" in message for message in told), told
+
+
+@ft.function
+def sums(xsss: ft.Array[3, LEAF], ys: ROW, v: ft.Tensor[LEAF]) -> ROWS:
+    """A grid whose points read lists."""
+
+    def point(left, up, xs):
+        return ft.tanh(left + up * 0.5 + ft.foldl(lambda s, x: s + x, ft.zeros(*LEAF), xs))
+
+    return ft.scanl(lambda above, xss: ft.scanl(point, v, above, xss), ys, xsss)
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda:sm_80"])
+def test_lists_of_their_own_lengths_stay_row_by_row(target: str) -> None:
+    """They are not read along diagonals, however much faster those are."""
+    inner = np.asarray([2, 1, 3, 1, 2, 2])
+    points = ft.Lists(np.linspace(-1, 1, inner.sum() * 4, dtype=np.float32).reshape(-1, *LEAF))
+    values = [points.nest(inner).nest(np.asarray([3, 3])), np.ones((3, *LEAF), np.float32), np.ones(LEAF, np.float32)]
+    emulate = {"emulate": True} if target != "cpu" else {}
+    model = tw.compile(sums, target, shapes={"xsss": (2, 3, ("ragged", 3)), "ys": (3,)}, **emulate)
+    for got, wanted in zip(model(*values), flat(sums(*values)), strict=True):
+        np.testing.assert_allclose(np.asarray(got), wanted, rtol=1e-4, atol=1e-5)
+    told = [entry["message"] for entry in model.report_data()["remarks"] if "of a recurrence" in entry["message"]]
+    assert any("stay row by row (lists whose lengths" in message for message in told), told

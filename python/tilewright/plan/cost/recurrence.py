@@ -35,8 +35,9 @@ class Work:
         projected: multiply-adds that need none, but the row before.
         weights: bytes of the operands of recurrent products that no point changes, of one row.
         all_weights: the same of all products of a step along diagonals: those that are recurrent or projected.
-        own_weights: those of all products that each row has for itself.
+        own_weights: of all_weights, those that each row has for itself.
         free: multiply-adds that need nothing of other points: they are computed before, whatever the order.
+        own_free_weights: bytes that each row has for itself of the operands of these.
     """
 
     recurrent: int
@@ -45,11 +46,11 @@ class Work:
     all_weights: int
     own_weights: int = 0
     free: int = 0
+    own_free_weights: int = 0
 
     def weights_of(self, rows: int) -> int:
         """Bytes that a step of so many rows reads."""
-        own = min(self.own_weights, self.all_weights)
-        return self.all_weights + (rows - 1) * own
+        return self.all_weights + (rows - 1) * self.own_weights
 
 
 def row_by_row(work: Work, rows: int, columns: int, device: Device) -> float:
@@ -78,11 +79,13 @@ def along_diagonals(work: Work, rows: int, columns: int, device: Device, band: i
 def best_band(work: Work, rows: int, columns: int, device: Device) -> int:
     """How many rows to run along diagonals together: what is fastest; of equal ones, the most.
 
-    All where rows have weights of their own: a step of a band would read no less for each of its points.
+    All where rows have weights of their own: a step of a band would read no less for each of its points. Of as many
+    bands, the most equal ones are fastest: what a band takes grows ever faster with its rows.
     """
     if work.own_weights:
         return rows
-    return min(range(rows, 0, -1), key=lambda band: along_diagonals(work, rows, columns, device, band))
+    equal = sorted({-(-rows // count) for count in range(1, rows + 1)}, reverse=True)
+    return min(equal, key=lambda band: along_diagonals(work, rows, columns, device, band))
 
 
 def _diagonals(work: Work, rows: int, columns: int, device: Device) -> float:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -90,16 +91,25 @@ def _decide(pair: ir.Operation, device: Device) -> None:
     band = best_band(work, rows, columns, device)
     one, other = row_by_row(work, rows, columns, device), along_diagonals(work, rows, columns, device, band)
     encoded = bool(walk(pair, "sparse_tile.matmul"))
-    diagonals = one >= _LEAST_GAIN * other and not encoded and (band > 1 or rows == 1)
+    obstacle = _obstacle([*pair.operands, *scan.operands], encoded)
+    diagonals = one >= _LEAST_GAIN * other and not obstacle and (band > 1 or rows == 1)
     if diagonals:
         whole = band == rows
         decisions.WAVEFRONT.set(pair, ir.UnitAttr.get(pair.context) if whole else _number(pair, band))
-    elif work.own_weights or encoded:
+    elif work.own_weights or work.own_free_weights or encoded:
         _unroll(pair, rows, encoded)
-    order = f"run as {_diagonals(rows, columns, band)}" if diagonals else "stay row by row"
-    order += " (each has an encoded weight of its own)" if encoded else ""
+    order = f"run as {_diagonals(rows, columns, band)}" if diagonals else f"stay row by row{obstacle}"
     times = f"{one * 1e6:.0f} us row by row, {other * 1e6:.0f} us along diagonals"
     remark(pair, f"{rows} x {columns} points of a recurrence {order}: predicted are {times}")
+
+
+def _obstacle(operands: Sequence[ir.Value], encoded: bool) -> str:
+    """Why a pair with these operands cannot run along diagonals; empty if it can."""
+    if encoded:
+        return " (each has an encoded weight of its own)"
+    if any(isinstance(value.type, ArrayType) and _is_ragged(value) for value in operands):
+        return " (lists whose lengths only a run knows are not read along diagonals)"
+    return ""
 
 
 def _unroll(pair: ir.Operation, rows: int, encoded: bool) -> None:
@@ -126,7 +136,7 @@ def _diagonals(rows: int, columns: int, band: int) -> str:
 
 
 def _is_ragged(value: ir.Value) -> bool:
-    """Whether a run tells a length: such lists are not cut into groups."""
+    """Whether a run tells a length: such lists are not cut into groups, nor read along diagonals."""
     return any(length < 0 for length in ArrayType(value.type).lengths)
 
 

@@ -32,20 +32,22 @@ def work_of(scan: ir.Operation) -> Work:
     _define_points(body, scan)
     body.visit(scan.regions[0].blocks[0], 1)
     around = _repeats(scan.parent)
-    recurrent = projected = free = weights = all_weights = own = 0
+    recurrent = projected = free = weights = all_weights = own = own_free = 0
     for op, times in body.products:
         multiply_adds = prod(_sizes(op)) * times * around
         operands = list(op.operands)[:2]
         held = sum(map(body.weight_bytes, operands))
-        own += sum(body.weight_bytes(value) for value in operands if _ROW in body.of(value))
+        rows = sum(body.weight_bytes(value) for value in operands if _ROW in body.of(value))
         needed = _NOTHING.union(*map(body.of, op.operands))
+        if not needed & {_STATE, _BEFORE}:
+            free, own_free = free + multiply_adds, own_free + rows
+            continue
+        all_weights, own = all_weights + held, own + rows
         if _STATE in needed:
-            recurrent, weights, all_weights = recurrent + multiply_adds, weights + held, all_weights + held
-        elif _BEFORE in needed:
-            projected, all_weights = projected + multiply_adds, all_weights + held
+            recurrent, weights = recurrent + multiply_adds, weights + held
         else:
-            free += multiply_adds
-    return Work(recurrent, projected, weights, all_weights, own, free)
+            projected += multiply_adds
+    return Work(recurrent, projected, weights, all_weights, own, free, own_free)
 
 
 def _define_points(body: _Body, scan: ir.Operation) -> None:

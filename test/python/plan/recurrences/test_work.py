@@ -8,10 +8,12 @@ from __future__ import annotations
 import pytest
 
 import tilewright.fractal as ft
+from tilewright import devices
 from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.passes import run_pipeline
-from tilewright.plan.cost.recurrence import Work
+from tilewright.plan.cost import recurrence
+from tilewright.plan.cost.recurrence import Work, along_diagonals, best_band
 from tilewright.plan.recurrences.work import work_of
 
 H, BATCH, GATES, LAYERS, STEPS = 8, 3, 4, 2, 5
@@ -97,3 +99,44 @@ def test_work_of_a_grid() -> None:
         work = work_of(scan_of(module))
     assert work == Work(PRODUCT, PRODUCT, WEIGHT, 2 * WEIGHT, 0, PRODUCT)
     assert work.weights_of(5) == 2 * WEIGHT
+
+
+@ft.function
+def own_inputs(xss: ft.Array[2, LEAF], ws: ft.Array[1, (H, H)], u: ft.Tensor[H, H]) -> ft.Array[2, LEAF]:
+    """Rows that share the weight of their steps; what is computed before them has one of each row."""
+
+    def row(above, xs, w):
+        return ft.scanl(lambda left, up, x: ft.tanh(x @ w + (left + up) @ u), ft.zeros(*LEAF), above, xs)
+
+    return ft.scanl(row, ft.repeat(ft.zeros(*LEAF), STEPS), xss, ws)
+
+
+def test_weights_of_free_products_are_not_read_by_steps() -> None:
+    """A band reads the one weight of its steps once, whatever rows have of their own in front of them."""
+    text = own_inputs.trace({"xss": (LAYERS, STEPS), "ws": (LAYERS,)}).module_text
+    with ir.Context():
+        module = ir.Module.parse(text)
+        run_pipeline(module.operation, "builtin.module(tile-hoist-invariants,tile-find-pairs)")
+        work = work_of(scan_of(module))
+    assert work == Work(PRODUCT, 0, WEIGHT, WEIGHT, 0, PRODUCT, WEIGHT)
+    assert work.weights_of(5) == WEIGHT
+
+
+@pytest.mark.parametrize("target", ["cpu:znver3", "nvidia-h100"])
+@pytest.mark.parametrize("columns", [1, 9, 300])
+@pytest.mark.parametrize("weight", [1 << 10, 1 << 22])
+def test_best_band(target: str, columns: int, weight: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No band is faster than the best one, and few are tried."""
+    device, rows = devices.get(target), 400
+    work = Work(weight // 4, 0, weight, weight)
+    times = [along_diagonals(work, rows, columns, device, band) for band in range(1, rows + 1)]
+    tried = []
+
+    def counted(*args: object) -> float:
+        tried.append(args)
+        return along_diagonals(*args)
+
+    monkeypatch.setattr(recurrence, "along_diagonals", counted)
+    band = best_band(work, rows, columns, device)
+    assert times[band - 1] <= min(times) * (1 + 1e-9)
+    assert len(tried) <= 2 * rows**0.5

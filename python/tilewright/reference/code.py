@@ -249,7 +249,9 @@ class _Writer:
     def _store(self, node: Node, target: str, index: list[str], value: str) -> None:
         if index:
             outside = " or ".join(f"{i} < 0" for i in index)
-            self._line(f"if {outside}: {self._call(node)}")
+            handler = self._bind(HANDLERS[node.name], "h")  # which refuses it; the old tensor may be emptied by now
+            operands = ", ".join([value, target, *index])
+            self._line(f"if {outside}: {handler}(frame, {self._bind(node, 'n')}, {operands})")
         self._line(f"{target}[{', '.join(index) or '()'}] = {value}")
 
     # Control flow --------------------------------------------------------------------------------------------

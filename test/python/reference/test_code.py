@@ -375,3 +375,14 @@ def test_errors_name_op_and_place(interpret):
     outside = text.replace("arith.divsi %n, %i", "arith.addi %n, %i")
     with pytest.raises(InterpreterError, match=r"tensor.extract: index 3 is out of bounds"):
         interpret(outside, np.zeros(3, np.float32), 4)
+
+
+def test_a_place_before_a_tensor_that_dies(interpret):
+    """Its variable is emptied by then; the error names the index all the same."""
+    text = """
+    func.func @main(%a: tensor<4xf32>, %i: index, %x: f32) -> tensor<4xf32> {
+      %0 = tensor.insert %x into %a[%i] : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }"""
+    with pytest.raises(InterpreterError, match=r"index -1 "):
+        interpret(text, np.zeros(4, np.float32), -1, np.float32(1))

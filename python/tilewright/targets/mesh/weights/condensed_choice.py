@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -62,7 +63,8 @@ def standing(op: ir.Operation, found: Product, weight: Weight, side: int, machin
     k, n = (-(-sizes[loop] // side) for loop in (found.summed, weight.columns))
     result, bits = _width(op.results[0]), 8 * _width(op.operands[1 - weight.number])
     store = stored(op, weight, found.summed, {found.summed: "y", weight.columns: "x"}, side)
-    if m * (k * bits // 8 + n * result) + sum(map(block_bytes, store.kinds)) > room:
+    own = m * (k * bits // 8 + n * result) + sum(map(block_bytes, store.kinds))
+    if _with_batch(own, m * k * bits // 8, m * n * result, _batch(op, found)) > room:
         return None
     steps, more = _steps(sizes[found.summed], n, weight, side)
     cost = Cost(m * steps * n, steps * (n if m > 1 else 1) + 1, more + m * n, bits)
@@ -85,7 +87,8 @@ def round_about(
         program = block_gemm_program(made.owner)
         for value in (made, *given):
             value.owner.erase()
-    if core_classes(program)[0].peak > room:
+    sizes = block_bytes(left), block_bytes(kind)
+    if _with_batch(core_classes(program)[0].peak, *sizes, _batch(op, found)) > room:
         return None
     return Held(ROUND, time_program(program, machine, loads=False).cycles)
 
@@ -125,6 +128,23 @@ def told(weight: Weight, ways: list[Held]) -> str:
     what = "of its numbers that are not 0" if weight.how == "sparse" else "of its codes, decoded by each core"
     others = "".join(f"; {way.algorithm} {way.cycles:,.0f}" for way in ways[1:])
     return f"{what}: {ways[0].algorithm}: {ways[0].cycles:,.0f} cycles simulated{others}"
+
+
+def _batch(op: ir.Operation, found: Product) -> int:
+    """How many products there are."""
+    return prod(loop_sizes(op)[loop] for loop in found.batch)
+
+
+def _with_batch(own: int, left: int, result: int, batch: int) -> int:
+    """Bytes of a core at its fullest: in the last product of a batch, or where results become one.
+
+    Args:
+        own: of one product.
+        left, result: of its other operand, of which all of the batch is held, and of its result.
+    """
+    if batch == 1:
+        return own
+    return max(own + batch * left + (batch - 1) * result, 2 * batch * result)
 
 
 def _steps(k: int, n: int, weight: Weight, side: int) -> tuple[int, int]:

@@ -142,6 +142,19 @@ def test_many_rows_go_round(batch: tuple[int, ...], left: bool) -> None:
     assert f"{len(condensed(w, 8)[0])}x{n}xi8" in text
 
 
+def test_all_of_a_batch_is_in_the_cores() -> None:
+    """A whole line of cores cannot hold all matrices, one core can hold its blocks of them: it goes round."""
+    batch, m, k, n = 20, 64, 256, 128
+    w = numbers(k, n) * (RNG.random((k, n)) < 0.1)
+    x = numbers(batch, k, m)
+    g = GraphBuilder("batch")
+    made = g.op("MatMul", g.weight(np.ascontiguousarray(w.T)), g.input("x", np.float32, list(x.shape)))
+    g.output(made, "y", np.float32, [batch, n, m])
+    model: Any = tw.compile(g.model(), MESH)
+    np.testing.assert_array_equal(model(x)[0], w.T @ x)
+    assert "condensed_meshgemm" in model.explain()
+
+
 @pytest.mark.parametrize("code", ["i8", "i4"])
 def test_codes_go_round(code: str) -> None:
     m, k, n = 190, 53, 37

@@ -32,7 +32,7 @@ class Overheads:
         round: at the end of each round of a compute-shift loop.
         collective: of each collective.
         vector_call: of each vector instruction.
-        per_mac: of a multiply-add; 0: as many at once as the vector unit holds.
+        per_mac: of a multiply-add, at least; 0: as many at once as the vector unit holds, which is the least always.
         communication: times that messages take what the links allow.
     """
 

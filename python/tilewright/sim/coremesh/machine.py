@@ -46,18 +46,21 @@ class Machine:
     def macs_per_cycle(self, bits: int) -> int:
         """Return how many multiply-adds of numbers of `bits` bits a core does in a cycle; of those next in width.
 
-        Of two types of one width the faster counts.
+        Of two types of one width the faster counts; of numbers wider than all types, the widest type.
         """
         widths = [(int("".join(c for c in dtype if c.isdigit())), rate) for dtype, rate in self.mesh.simd]
-        fitting = [pair for pair in widths if pair[0] >= bits] or widths
-        narrowest = min(width for width, _ in fitting)
-        return max(rate for width, rate in fitting if width == narrowest)
+        wide = [width for width, _ in widths if width >= bits]
+        nearest = min(wide) if wide else max(width for width, _ in widths)
+        return max(rate for width, rate in widths if width == nearest)
 
     def kernel_cycles(self, cost: Cost) -> float:
-        """Return the cycles of a kernel whose operands are at hand: vector calls, multiply-adds and other results."""
+        """Return the cycles of a kernel whose operands are at hand: vector calls, multiply-adds and other results.
+
+        What was measured of a multiply-add (of f16) cannot be less than what the vector unit takes (of wider numbers).
+        """
         over, lanes = self.overheads, self.macs_per_cycle(cost.dtype_bits)
-        macs = cost.macs * over.per_mac if over.per_mac else math.ceil(cost.macs / lanes)
-        return macs + math.ceil(cost.elements / lanes) + cost.vector_calls * over.vector_call
+        macs = max(cost.macs * over.per_mac, math.ceil(cost.macs / lanes))
+        return macs + math.ceil(cost.elements / lanes) + cost.single + cost.vector_calls * over.vector_call
 
     def message_cycles(self, count: int) -> Fraction:
         """Return the cycles that `count` bytes occupy a link, before the factor of the preset."""

@@ -100,12 +100,14 @@ class Cost:
         vector_calls: vector instructions over columns, each with a fixed overhead on real machines.
         elements: of results that no multiply-add makes.
         dtype_bits: of the numbers that are multiplied or made.
+        single: elements that are made one after the other, a cycle each, whatever the vector unit holds.
     """
 
     macs: int = 0
     vector_calls: int = 0
     elements: int = 0
     dtype_bits: int = 32
+    single: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@
 A product of M x K x N is M * K * N multiply-adds in K * N vector calls: one multiply-add over a column of the result
 per element of the right operand (WaferLLM, OSDI 2025, section 5.4). Other ops count the elements that they make, in one
 vector call each; a reduction has a call per step. What copies or fills a tile makes its elements. Ops in loops and
-branches make single elements, without vector calls.
+branches make single elements, one after the other.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from tilewright.sim.coremesh.program import Cost
 _VIEWS = frozenset({"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast"})
 #: These, and what costs where it is written.
 _FREE = _VIEWS | {"arith.constant", "tensor.empty", "coremesh.yield"}
-#: Loops and branches, whose ops compute single elements; bits of these.
+#: Loops and branches, whose ops compute single elements.
 _CONTROL = frozenset({"scf.for", "scf.while", "scf.if"})
-_WORD = 32
 _SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 
 
@@ -44,6 +43,7 @@ def cost_of(node: Node) -> Cost:
         sum(cost.vector_calls for cost in costs),
         sum(cost.elements for cost in costs),
         max(cost.dtype_bits for cost in bits),
+        sum(cost.single for cost in costs),
     )
 
 
@@ -72,19 +72,18 @@ def _cost(node: Node) -> Cost:
     if HANDLERS.get(node.name) is structured:
         return _structured(node, read_structure(node))
     if node.name in _CONTROL:
-        return _scalar(node)
+        return Cost(single=_steps(node))
     return _elements(node.result_type())
 
 
-def _scalar(node: Node) -> Cost:
-    """What single elements cost: one step for each op, as often as loops run; of which only a run knows, once."""
+def _steps(node: Node) -> int:
+    """One step for each op that makes a single element, as often as loops run; of which only a run knows, once."""
     if node.name not in _CONTROL:
-        return Cost() if node.name in _FREE or not node.results else Cost(elements=1, dtype_bits=_WORD)
-    parts = [[_scalar(inner) for inner in block.nodes] for block in node.regions if block is not None]
-    steps = [sum(cost.elements for cost in part) for part in parts]
-    once = max(steps) if node.name == "scf.if" else sum(steps)
+        return int(node.name not in _FREE and bool(node.results))
+    parts = [sum(map(_steps, block.nodes)) for block in node.regions if block is not None]
+    once = max(parts) if node.name == "scf.if" else sum(parts)
     times = trip_count(node.op) if node.name == "scf.for" else 1
-    return Cost(elements=once * (1 if times is None else times), dtype_bits=_WORD)
+    return once * (1 if times is None else times)
 
 
 def _structured(node: Node, shape: Structure) -> Cost:

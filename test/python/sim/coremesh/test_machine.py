@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tilewright import devices
 from tilewright.core.errors import UserError
 from tilewright.devices import Device
 from tilewright.sim.coremesh.machine import machine, mesh_names
+from tilewright.sim.coremesh.program import Cost
 
 
 def test_names() -> None:
@@ -65,6 +67,36 @@ def test_presets() -> None:
     assert (ideal.overheads.round, ideal.overheads.communication) == (0, 1)
     assert calibrated.overheads.round == 295
     assert calibrated.mesh == ideal.mesh
+
+
+COSTS = [Cost(macs=1), Cost(macs=7), Cost(2**20 + 1, 64), Cost(0, 3, 100), Cost(single=9), Cost(5, 2, 3, single=4)]
+
+
+@pytest.mark.parametrize("name", mesh_names())
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_ideal_is_a_lower_bound(name: str, bits: int) -> None:
+    """Of each kernel, whatever its numbers: overheads were measured with f16."""
+    ideal, calibrated = machine(name), machine(name, "calibrated")
+    for cost in COSTS:
+        one = replace(cost, dtype_bits=bits)
+        assert ideal.kernel_cycles(one) <= calibrated.kernel_cycles(one), one
+
+
+@pytest.mark.parametrize("name", ["wse2", "wse3", "toy8x8"])
+def test_measured_rates_are_those_of_f16(name: str) -> None:
+    """The law of the tables, to the last bit: 2 multiply-adds and more take what was measured."""
+    made = machine(name, "calibrated")
+    for macs in (2, 9, 480 * 9 * 30, 660 * 7 * 31):
+        law = macs * made.overheads.per_mac + 5 * made.overheads.vector_call
+        assert made.kernel_cycles(Cost(macs, 5, 0, 16)) == law
+
+
+@pytest.mark.parametrize("name", mesh_names())
+def test_wide_numbers_are_no_faster(name: str) -> None:
+    """Those that no unit has, as of 64 bits, take what the widest take; single elements a cycle each."""
+    made = machine(name)
+    assert made.macs_per_cycle(64) == made.macs_per_cycle(32) <= made.macs_per_cycle(16)
+    assert made.kernel_cycles(Cost(single=100)) == 100
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,8 @@ class Kernel:
                 if step is _structured:
                     _give_cores(node)
 
-    def signature(self) -> tuple[list[Tile], list[Tile]] | None:
-        """Tiles that it reads and writes, where data say how long it runs; None where any data show these."""
-        if not _contains(self.node, "scf.while"):
-            return None
+    def signature(self) -> tuple[list[Tile], list[Tile]]:
+        """Tiles that it reads and writes."""
         body = self._op.regions[0].blocks[0]
         ending = body.operations[len(body.operations) - 1]
         reads, writes = ([_tile(value.type) for value in values] for values in (body.arguments, ending.operands))
@@ -90,11 +88,6 @@ class Kernel:
                 known[key] = self._frame.run(self.node.body, own)
             rows.append(known[key])
         return tuple(np.stack([np.asarray(value) for value in column]) for column in zip(*rows, strict=True))
-
-
-def _contains(node: Node, name: str) -> bool:
-    blocks = [block for block in node.regions if block is not None]
-    return any(inner.name == name or _contains(inner, name) for block in blocks for inner in block.nodes)
 
 
 def _tile(kind: ir.Type) -> Tile:

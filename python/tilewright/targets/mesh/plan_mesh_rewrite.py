@@ -49,7 +49,7 @@ from tilewright.targets.mesh.control.loops import (
     slice_dims,
     write_axes,
 )
-from tilewright.targets.mesh.control.single_elements import ELEMENTS, outermost, single_elements
+from tilewright.targets.mesh.control.single_elements import CONTROL, ELEMENTS, enclosing, single_elements
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
 from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
@@ -96,9 +96,9 @@ class _Planner:
         self.function.attributes[SIDE] = number(self.side)
         self._visit(self.function.regions[0].blocks[0])
         for op in walk(self.function, ELEMENT):
-            around = outermost(op)
-            if not self.fixed.of(op) and ALGORITHM not in around.attributes:
-                why = single_elements(around, self._room(around))
+            loops = enclosing(op)
+            if not self.fixed.of(op) and not any(ALGORITHM in loop.attributes for loop in loops):
+                why = single_elements(loops[-1], self._room(loops[-1]))
                 told = (
                     why if isinstance(why, str) and why.startswith("it writes single") else "it writes single elements"
                 )
@@ -121,7 +121,9 @@ class _Planner:
 
     def _runs_on_cores(self, op: ir.Operation) -> bool:
         """Whether cores run a loop that writes single elements; plans that."""
-        if self.depth or self.fixed.of(op) or isinstance(single_elements(op, self._room(op)), str):
+        if op.name not in CONTROL or self.depth or self.fixed.of(op):
+            return False
+        if isinstance(single_elements(op, self._room(op)), str):
             return False
         op.attributes[ALGORITHM] = ir.StringAttr.get(ELEMENTS)
         remark(op, "each core runs the loop, which writes single elements, on whole tensors")

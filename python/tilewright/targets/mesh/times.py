@@ -10,6 +10,7 @@ from math import prod
 from typing import Any
 
 from tilewright.core.dtypes import of_mlir
+from tilewright.ir.constants import trip_count
 from tilewright.ir.generics import maker, walk
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
@@ -93,7 +94,9 @@ def _steps(op: ir.Operation, machines: dict[str, Machine], known: dict[str, dict
 
 def _decides(op: ir.Operation) -> bool:
     """Whether cores run loops of which only a run knows how often."""
-    return op.name == "coremesh.program" and bool(walk(op, "scf.while"))
+    if op.name != "coremesh.program":
+        return False
+    return bool(walk(op, "scf.while")) or any(trip_count(loop) is None for loop in walk(op, "scf.for"))
 
 
 def _repeated(step: Step, times: int, is_known: bool) -> Step:

@@ -86,6 +86,92 @@ def test_each_turn_is_counted() -> None:
     assert spent[0] > 64 * 4 and 1.9 < spent[1] / spent[0] < 2.1
 
 
+def loop(end: str, place: str) -> str:
+    """A loop over a list, of which it doubles elements."""
+    return f"""
+    func.func @main(%x: tensor<64xf32>, %n: tensor<64xi64>) -> tensor<64xf32> {{
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c64 = arith.constant 64 : index
+      %first = tensor.extract %n[%c0] : tensor<64xi64>
+      %end = arith.index_cast %first : i64 to index
+      %r = scf.for %k = %c0 to {end} step %c1 iter_args(%t = %x) -> tensor<64xf32> {{
+        %e = tensor.extract %n[%k] : tensor<64xi64>
+        %i = arith.index_cast %e : i64 to index
+        %before = arith.subi %i, %c1 : index
+        %v = tensor.extract %x[{place}] : tensor<64xf32>
+        %w = arith.addf %v, %v : f32
+        %u = tensor.insert %w into %t[{place}] : tensor<64xf32>
+        scf.yield %u : tensor<64xf32>
+      }}
+      return %r : tensor<64xf32>
+    }}"""
+
+
+def test_turns_that_a_run_counts_are_told() -> None:
+    model: Any = tw.compile(loop("%end", "%k"), MESH)
+    x = RNG.standard_normal(64).astype(np.float32)
+    np.testing.assert_array_equal(model(x, np.full(64, 9))[0], np.where(np.arange(64) < 9, 2 * x, x))
+    text = model.explain()
+    assert "each core runs the loop" in text and "steps with ? stand in loops or branches" in text
+
+
+def test_places_that_no_zeros_have() -> None:
+    """Counted from 1: what checks shapes before there are numbers must not read beside the tensor."""
+    model: Any = tw.compile(loop("%c64", "%before"), MESH)
+    x = RNG.standard_normal(64).astype(np.float32)
+    np.testing.assert_array_equal(model(x, RNG.permutation(64) + 1)[0], 2 * x)
+    assert "each core runs the loop" in model.explain()
+
+
+def test_a_loop_in_a_branch_is_told_once() -> None:
+    """It runs on the cores, whatever else the branch does."""
+    text = """
+    func.func @main(%c: tensor<1xi1>, %x: tensor<8xf32>) -> tensor<8xf32> {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c8 = arith.constant 8 : index
+      %is = tensor.extract %c[%c0] : tensor<1xi1>
+      %r = scf.if %is -> tensor<8xf32> {
+        %s = scf.for %k = %c1 to %c8 step %c1 iter_args(%t = %x) -> tensor<8xf32> {
+          %before = arith.subi %k, %c1 : index
+          %a = tensor.extract %t[%before] : tensor<8xf32>
+          %b = tensor.extract %t[%k] : tensor<8xf32>
+          %w = arith.addf %a, %b : f32
+          %u = tensor.insert %w into %t[%k] : tensor<8xf32>
+          scf.yield %u : tensor<8xf32>
+        }
+        %e = tensor.empty() : tensor<8xf32>
+        %m = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+            iterator_types = ["parallel"]} ins(%s : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+          ^bb0(%p: f32, %q: f32):
+            %n = arith.mulf %p, %p : f32
+            linalg.yield %n : f32
+        } -> tensor<8xf32>
+        scf.yield %m : tensor<8xf32>
+      } else {
+        scf.yield %x : tensor<8xf32>
+      }
+      return %r : tensor<8xf32>
+    }"""
+    model: Any = tw.compile(text, MESH)
+    x = RNG.integers(-4, 5, 8).astype(np.float32)
+    for chosen in (True, False):
+        expected = np.cumsum(x) ** 2 if chosen else x
+        np.testing.assert_array_equal(model(np.array([chosen]), x)[0], expected)
+    said = model.explain()
+    assert "each core runs the loop" in said and "interpreted outside" not in said
+
+
+def test_numbers_take_memory() -> None:
+    """All that is left of a core is filled by a tensor and the result, beside a number that the host brings."""
+    size = (48 * 1024 - 4096) // 8
+    g = GraphBuilder("full")
+    made = g.op("CumSum", g.input("x", np.float32, [size]), g.input("axis", np.int64, []))
+    g.output(made, "y", np.float32, [size])
+    assert "outside of the grid: it writes single elements of tensors of" in tw.compile(g.model(), MESH).explain()
+
+
 def test_tensors_that_no_core_holds_stay_outside() -> None:
     g = GraphBuilder("large")
     made = g.op("CumSum", g.input("x", np.float32, [9000]), g.weight(np.array(0, np.int64)))

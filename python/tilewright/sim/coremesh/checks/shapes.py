@@ -70,11 +70,14 @@ def _check_kernel(instruction: Compute, buffers: dict[str, Buffer], step: Step) 
 
 
 def _made(instruction: Compute, tiles: list[np.ndarray]) -> Sequence[np.ndarray]:
-    """What a kernel makes of tiles: of one that might never end with such numbers, what it says."""
-    told = getattr(instruction.run, "signature", lambda: None)()
-    if told is None:
+    """What a kernel makes of tiles: what it says itself, or made of zeros.
+
+    With zeros, a body of ops might never end, or read beside a tensor.
+    """
+    signature = getattr(instruction.run, "signature", None)
+    if signature is None:
         return instruction.run(*tiles)
-    reads, writes = told
+    reads, writes = signature()
     for tile, (shape, dtype) in zip(tiles, reads, strict=True):
         if tile.shape[1:] != tuple(shape) or tile.dtype != dtype:
             raise ValueError(f"it reads {dtype}{list(shape)}, not {tile.dtype}{list(tile.shape[1:])}")

@@ -22,8 +22,9 @@ from tilewright.targets.mesh.placement import Placement, laid_type
 
 #: What `coremesh.algorithm` says on such a loop.
 ELEMENTS = "elements"
-_LOOPS = ("scf.for", "scf.while", "scf.if")
-_INSIDE = ("tensor.extract", ELEMENT, "tensor.empty", "scf.yield", "scf.condition", *_LOOPS)
+#: Ops that may be such a loop, or stand in one.
+CONTROL = ("scf.for", "scf.while", "scf.if")
+_INSIDE = ("tensor.extract", ELEMENT, "tensor.empty", "scf.yield", "scf.condition", *CONTROL)
 _STARTS = ("arith.constant", "tensor.empty", "linalg.fill")
 
 
@@ -49,7 +50,7 @@ def single_elements(op: ir.Operation, room: int) -> Around | str:
         room: bytes of a core.
     """
     inner = [op, *_inside(op)]
-    if op.name not in _LOOPS or not any(one.name == ELEMENT for one in inner):
+    if op.name not in CONTROL or not any(one.name == ELEMENT for one in inner):
         return "nothing writes single elements in a loop"
     wrong = next((one.name for one in inner if not _is_simple(one)), "")
     if wrong:
@@ -59,17 +60,18 @@ def single_elements(op: ir.Operation, room: int) -> Around | str:
     if kind is not None:
         return f"it writes single elements, with values that no core has: {kind}"
     around = _around(op, inner)
-    need = sum(map(_bytes, (*around.tensors, *op.results)))
+    need = sum(map(_bytes, (*around.tensors, *around.numbers, *op.results)))
     if need > room:
         return f"it writes single elements of tensors of {need} bytes, and a core has {room} left"
     return around
 
 
-def outermost(op: ir.Operation) -> ir.Operation:
-    """The op that stands in the function itself, of those around an op."""
-    while op.parent is not None and op.parent.operation.name != "func.func":
-        op = op.parent.operation
-    return op
+def enclosing(op: ir.Operation) -> list[ir.Operation]:
+    """An op and those around it in its function, the outermost last."""
+    found = [op]
+    while found[-1].parent is not None and found[-1].parent.operation.name != "func.func":
+        found.append(found[-1].parent.operation)
+    return found
 
 
 def on_every_core(op: ir.Operation, around: Around, placement: Placement) -> None:
@@ -184,7 +186,5 @@ def _is_weight(source: ir.Operation) -> bool:
 
 
 def _bytes(value: ir.Value) -> int:
-    if not isinstance(value.type, ir.RankedTensorType):
-        return 0
-    kind = ir.RankedTensorType(value.type)
+    kind = _listed(value)
     return prod(kind.shape) * of_mlir(str(kind.element_type)).itemsize

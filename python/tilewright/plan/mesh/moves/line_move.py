@@ -62,8 +62,9 @@ class Line:
 
     @property
     def moves(self) -> bool:
-        """Whether anything changes."""
-        return self.blocks[0] != self.blocks[1] or any(self.reach.values())
+        """Whether anything changes; cores that had no block get one, if only of padding."""
+        (old, new), (before, after) = self.blocks, self.places
+        return old != new or after > before or any(self.reach.values())
 
     @property
     def place(self) -> Term:
@@ -122,13 +123,14 @@ class Line:
             yield (*of_place, *of_line), block % self.places[0] if self.signs[1] else block
 
     def wanted_by(self, block: Term) -> Where:
-        """Whether a core's new block has a part of this one."""
-        old, new = self.blocks
+        """Whether a core's new block has a part of this one: of what there is, as padding does not travel."""
+        (old, new), last = self.blocks, self.places[1]
         return (
             less(block * old, (self.place + 1) * new),
             at_least((block + 1) * old - 1, self.place * new),
+            *((less(self.place * new, self.size),) if (last - 1) * new >= self.size else ()),
             less(block, self.filled),
-            less(self.place, self.places[1]),
+            less(self.place, last),
         )
 
     def wanted_behind(self, block: Term, place: Term, sign: int) -> Where:

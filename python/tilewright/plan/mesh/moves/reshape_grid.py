@@ -53,7 +53,7 @@ class Reshape:
                 f"A matrix of {self.m} x {self.n} cannot move from {self.from_grid} to {self.to_grid} cores: all sizes "
                 "must be 1 or more."
             )
-        for grid, block in zip((self.from_grid, self.to_grid), self.blocks or (), strict=False):
+        for grid, block in zip(self._grids, self.blocks or (), strict=False):
             if grid[0] * block[0] < self.m or grid[1] * block[1] < self.n:
                 raise UserError(
                     f"Blocks of {block[0]} x {block[1]} on {grid[0]} x {grid[1]} cores hold no matrix of {self.m} x "
@@ -78,8 +78,13 @@ class Reshape:
         """Sizes of blocks in both grids."""
         if self.blocks:
             return self.blocks
-        first, second = ((-(-self.m // grid[0]), -(-self.n // grid[1])) for grid in (self.from_grid, self.to_grid))
+        first, second = ((-(-self.m // grid[0]), -(-self.n // grid[1])) for grid in self._grids)
         return first, second
+
+    @property
+    def _grids(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Cores along rows of the matrix and along its columns, in both grids."""
+        return self.from_grid, self.to_grid[::-1] if self.turned else self.to_grid
 
     @property
     def stacked(self) -> tuple[int, ...]:

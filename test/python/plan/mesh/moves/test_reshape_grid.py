@@ -59,6 +59,34 @@ def test_axes_exchanged(order: Order, side: int, to_side: int, size: tuple[int, 
         replace(what, skewed=False)
 
 
+@pytest.mark.parametrize(
+    "what",
+    [
+        Reshape(22, 8, (4, 3), (2, 4), blocks=((6, 6), (12, 5))),
+        Reshape(29, 4, (7, 3), (6, 3), skewed=True, blocks=((8, 5), (6, 2))),
+        Reshape(19, 4, (6, 6), (1, 2), order="ring", skewed=True, turned=True),
+        Reshape(25, 25, (8, 8), (2, 5), order="ring", skewed=True, turned=True, blocks=((4, 4), (6, 13))),
+        Reshape(11, 16, (8, 8), (3, 8), order="ring", skewed=True, turned=True),
+    ],
+)
+def test_cores_of_padding_wait_for_nothing(what: Reshape):
+    """Blocks that reach behind the matrix on both sides; grids that are not square, and turned; more cores than parts.
+
+    A core took padding for a part that comes, and blocks of turned matrices had the sizes of axes not exchanged.
+    """
+    what = replace(what, dtype=np.int32)
+    x = np.random.default_rng(3).integers(-99, 99, (what.m, what.n)).astype(np.int32)
+    np.testing.assert_array_equal(run(fit_program(reshape_grid(what), machine("wse2"))[0], {"x": x})["x"], x)
+
+
+def test_blocks_of_exchanged_axes():
+    """Rows of a turned matrix lie along x of the second grid."""
+    what = Reshape(11, 16, (8, 8), (3, 8), skewed=True, turned=True)
+    assert what.tiles == ((2, 2), (2, 6))
+    with pytest.raises(UserError, match="make them larger"):
+        replace(what, blocks=((2, 2), (4, 2)))
+
+
 def test_a_ring_does_not_grow():
     with pytest.raises(UserError, match="must lie within the first"):
         Reshape(4, 4, (2, 2), (2, 3), order="ring")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,7 +47,7 @@ def add_to(commands: Any) -> None:
         "explore-machine",
         help="compare meshes of cores for a model",
         description="Time a model on meshes that differ in cores, memory, links and off-chip bandwidth, and print the "
-        "Pareto front: the machines that no other beats in one axis without losing in another.",
+        "Pareto front: the machines that no other beats in one axis without losing in another. Exit code 1: none runs it.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -78,11 +79,14 @@ def _explore(options: argparse.Namespace) -> int:
     from tilewright.plan.mesh.studies.explore import Prices, explore, plain
     from tilewright.plan.mesh.studies.scale import scale, scale_section
     from tilewright.plan.mesh.studies.workload import read_workload
+    from tilewright.report.document import check_page
     from tilewright.sim.coremesh.machine import machine
     from tilewright.sim.coremesh.timing.words import SYNCS
 
     if options.sync not in SYNCS:
         raise UserError(f"--sync {options.sync}: use one of {', '.join(SYNCS)}")
+    if options.output:
+        check_page(options.output)
     base = machine(options.machine, options.preset)
     found = explore(
         read_workload(options.model, options.phase),
@@ -102,7 +106,7 @@ def _explore(options: argparse.Namespace) -> int:
         Path(options.json).write_text(json.dumps(values, indent=1) + "\n")
     if options.output:
         Path(options.output).write_text(show.page(found, [scale_section(rows)] if rows else []))
-    return 0
+    return 0 if found.front else 1
 
 
 def _grid(text: str) -> tuple[int, int]:
@@ -121,9 +125,12 @@ def _bytes(text: str) -> int:
 
 def _numbers(option: str, texts: Sequence[str]) -> list[float]:
     try:
-        return [float(text) for text in texts]
+        found = [float(text) for text in texts]
     except ValueError:
-        raise UserError(f"{option} {' '.join(texts)}: expected bytes per cycle, as in 4") from None
+        found = [math.nan]
+    if not all(map(math.isfinite, found)):
+        raise UserError(f"{option} {' '.join(texts)}: expected bytes per cycle, as in 4")
+    return found
 
 
 def _prices(texts: Sequence[str]) -> dict[str, float]:

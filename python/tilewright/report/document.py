@@ -6,9 +6,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
+from tilewright.core.errors import UserError
 from tilewright.report.html import Raw, esc, join, tag
 from tilewright.report.style import CSS
+
+
+def check_page(path: str | Path) -> None:
+    """Check that a name is one for a page; one without an ending may be anything.
+
+    Raises:
+        UserError: its ending says that it is something else.
+    """
+    if Path(path).suffix.lower() not in ("", ".html", ".htm"):
+        raise UserError(f"{path}: the report is an HTML page; end its name in .html")
 
 
 def document(title: str, parts: Iterable[Raw | None]) -> str:

@@ -92,11 +92,17 @@ class CompiledModel:
         """Return a self-contained HTML page about the model, and write it to `path` if given.
 
         Args:
-            path: the file to write.
+            path: the file to write, `.html`.
             measure: run the model a few times on random inputs and show each kernel's time.
+
+        Raises:
+            UserError: the ending of `path` is that of no page.
         """
         from tilewright.report import render
+        from tilewright.report.document import check_page
 
+        if path is not None:
+            check_page(path)
         page = render(self, measure=measure)
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")

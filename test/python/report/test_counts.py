@@ -95,6 +95,14 @@ def test_command(flags: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureF
     assert "Launches and bytes" in page.read_text()
 
 
+def test_a_page_is_no_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, picture = tmp_path / "m.mlir", tmp_path / "m.png"
+    model.write_text(TEXT)
+    assert main(["explain", str(model), "-o", str(picture)]) == 2
+    assert "m.png: the report is an HTML page; end its name in .html" in capsys.readouterr().err
+    assert not picture.exists()
+
+
 def test_each_pass_needs_the_source(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import tilewright as tw
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from tilewright.core.errors import UserError
 from tilewright.dialects import tile  # noqa: F401  (its attributes stand in the module)
 from tilewright.mlir import ir
+from tilewright.report.document import check_page
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.compiled import CompiledModel
 from tilewright.sim.coremesh_ir import execute  # noqa: F401  (lets the interpreter run programs)
@@ -61,12 +62,18 @@ class MeshModel(Interpreted, CompiledModel):
         """Return a text about the model: per step algorithm, grid, cycles, memory, colors.
 
         Args:
-            path: a file to write: the text, or, where its name ends in ``.html``, a page with that text, the split of
-                cycles, maps of links and memory, and routes.
+            path: a file to write: a page with that text, the split of cycles, maps of links and memory, and routes; or,
+                where its name ends in ``.txt``, the text alone.
             measure: nothing here is measured: times are simulated.
+
+        Raises:
+            UserError: the ending of `path` is another.
         """
+        told = path is not None and Path(path).suffix.lower() == ".txt"
+        if path is not None and not told:
+            check_page(path)
         text = explain(self._manifest, self.report_data())
         if path is not None:
-            shown = page(text, self._module, self._manifest) if Path(path).suffix == ".html" else text
+            shown = text if told else page(text, self._module, self._manifest)
             Path(path).write_text(shown, encoding="utf-8")
         return text

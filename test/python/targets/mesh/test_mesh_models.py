@@ -164,7 +164,12 @@ def test_what_it_says(tmp_path) -> None:
     text = compiled.explain(tmp_path / "page.txt")
     assert text == (tmp_path / "page.txt").read_text()
     assert compiled.explain(tmp_path / "page.html") == text
+    compiled.explain(tmp_path / "page.HTM")
     page = (tmp_path / "page.html").read_text()
+    assert page == (tmp_path / "page.HTM").read_text()
+    with pytest.raises(UserError, match="HTML page; end its name in .html"):
+        compiled.explain(tmp_path / "page.png")
+    assert not (tmp_path / "page.png").exists()
     assert page.startswith("<!doctype html>") and page.count("<img") == 6 and "memory" in page
     assert "Routes and memory (PLMR)" in page and "meshgemm" in page
     for told in ("tier T1", "preset calibrated", "1 GHz", "sync dataflow", "8x8", "all of the model's arithmetic"):

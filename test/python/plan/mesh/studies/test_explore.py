@@ -172,6 +172,9 @@ def test_errors_of_files(tmp_path: Path, text: str, message: str):
         (["tiny", "--sram", "48Q"], "--sram 48Q: expected bytes"),
         (["tiny", "--link", "wide"], "--link wide: expected bytes per cycle"),
         (["tiny", "--link", "0"], "a link has size 0"),
+        (["tiny", "--link", "nan", "4"], "--link nan 4: expected bytes per cycle"),
+        (["tiny", "--offchip", "inf"], "--offchip inf: expected bytes per cycle"),
+        (["tiny", "-o", "front.png"], "front.png: the report is an HTML page; end its name in .html"),
         (["tiny", "--offchip", "-1"], "offchip is -1"),
         (["tiny", "--axes", "time"], "two axes or more that differ"),
         (["tiny", "--axes", "time,beauty"], "there is no axis 'beauty': use some of time, cores"),
@@ -203,6 +206,13 @@ def test_the_command_writes_text_json_and_a_page(tmp_path: Path, capsys: pytest.
     assert f"{len(chosen)} on the front" in text
     assert main([*words[:-4], "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out) == values
+
+
+def test_that_no_machine_runs_is_told_by_the_exit_code(capsys: pytest.CaptureFixture):
+    words = ["explore-machine", "tiny", "--machine", "toy8x8", "--grid", "2x2", "--sram", "1K"]
+    assert main(words) == 1
+    assert "no machine runs it" in capsys.readouterr().out
+    assert main([*words, "48K"]) == 0
 
 
 def test_nothing_that_runs_has_no_front():

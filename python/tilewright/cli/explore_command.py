@@ -47,7 +47,8 @@ def add_to(commands: Any) -> None:
         "explore-machine",
         help="compare meshes of cores for a model",
         description="Time a model on meshes that differ in cores, memory, links and off-chip bandwidth, and print the "
-        "Pareto front: the machines that no other beats in one axis without losing in another. Exit code 1: none runs it.",
+        "Pareto front: the machines that no other beats in one axis without losing in another. Exit code 1: none runs "
+        "the model.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

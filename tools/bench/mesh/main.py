@@ -69,7 +69,7 @@ def requests() -> list[Row]:
 def transitions() -> list[Row]:
     """From the prompt's grid to the tokens' (table 2): all layers' weights and caches, so many layers at a time.
 
-    Lines of cores are simulated instead of grids, step by step: an upper bound. No figures are published.
+    An estimate: a sample of the lines of cores is simulated instead of grids, step by step. No figures are published.
     """
     rows = []
     for name, (first, then, _) in REQUESTS.items():

@@ -141,7 +141,9 @@ def time_move(move: Move, machine: Machine, samples: int = 5) -> MoveTime:
 
     In each step all lines of the grid move side by side and none hears of another, so that lines are simulated instead
     of the grid: its first, and where they differ ``samples`` of them, evenly spread, of which the slowest counts. A
-    step begins when the one before has ended everywhere: an upper bound, as cores that are done early go on.
+    step begins when the one before has ended everywhere, which counts too much, as cores that are done early go on;
+    lines that are no samples may be slower than those that are, which counts too little. So it is an estimate, and no
+    bound; with as many samples as lines only the former is left.
     """
     cycles = 0.0
     for line, tile in steps_of(move.reshape):

@@ -16,8 +16,12 @@ from tilewright.mlir import ir
 
 #: What is added to a mean of squares, at least: squares that are too small for f32 do not count then.
 _LEAST = 1e-30
+#: Elementwise operations between a sum of squares and what divides, at most.
+_FAR = 16
 #: Elements of a vector, at most: the sum of more squares may lose more than bounds allow for.
 _MOST = 1 << 16
+#: Squares that f32 holds as zero add up to no more than this.
+_LOST = _MOST * 2.0**-126
 
 
 @dataclass(frozen=True)
@@ -29,31 +33,38 @@ class Squares:
         dim: its dimension along which they are added up; the number has the others.
         share: of the sum.
         power: 1 of a sum, 0.5 of its root, -0.5 of one over that.
-        apart: whether something was added, so that it is not zero.
+        apart: what was added under the root, at least, so that it is not zero; 0 where that may be lost in f32.
     """
 
     source: ir.Value
     dim: int
     share: float
     power: float = 1.0
-    apart: bool = False
+    apart: float = 0.0
 
     @property
     def most(self) -> float:
         """How long the vector is, at most, divided by the root; infinite where that may be zero."""
-        return 1 / math.sqrt(self.share) if self.apart and abs(self.power) == 0.5 else math.inf
+        if self.apart < _LEAST or self.share <= 0 or abs(self.power) != 0.5:
+            return math.inf
+        return max(1 / math.sqrt(self.share), math.sqrt(_LOST / self.apart))
 
 
-def squares_of(value: ir.Value) -> Squares | None:
-    """What a tensor of numbers has to do with a sum of squares; None where it has not, or may be less."""
+def squares_of(value: ir.Value, far: int = _FAR) -> Squares | None:
+    """What a tensor of numbers has to do with a sum of squares; None where it has not, or may be less.
+
+    `far`: how many elementwise operations are looked through.
+    """
     op = maker(value)
     if op is None or op.name != "linalg.generic" or len(op.results) != 1:
         return None
     if any(kinds(op)):
         return _sum(op)
-    if len(op.operands) != 2 or not all(one == maps(op)[-1] and one.is_permutation for one in maps(op)):
+    if not far or len(op.operands) != 2 or not all(one == maps(op)[-1] and one.is_permutation for one in maps(op)):
         return None
-    found = squares_of(op.operands[0])
+    found = squares_of(op.operands[0], far - 1)
+    if found is None:
+        return None
     block = body(op)
     held: dict[ir.Value, Squares | None] = {block.arguments[0]: found}
     for one in block.operations:
@@ -136,8 +147,9 @@ def _with_number(name: str, found: Squares, number: float, first: bool) -> Squar
     if found.power < 0 or number <= 0:
         return None
     if name == "arith.addf":
-        return replace(found, apart=found.apart or (found.power == 1 and number >= _LEAST))
+        return replace(found, apart=found.apart + (number if found.power == 1 else 0.0))
     if name in ("arith.mulf", "arith.divf"):
-        factor = number if name == "arith.mulf" else 1 / number
-        return replace(found, share=found.share * factor ** (1 / found.power))
+        factor = (number if name == "arith.mulf" else 1 / number) ** (1 / found.power)
+        apart = found.apart * factor
+        return replace(found, share=found.share * factor, apart=apart if apart >= _LEAST else 0.0)
     return found if name in ("arith.maximumf", "arith.maxnumf") else None

@@ -18,7 +18,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tilewright.ir.generics import body, constant_of, kinds, maker, maps
+from tilewright.ir.generics import body, constant_of, kinds, loops_of, maker, maps
 from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array
@@ -30,6 +30,10 @@ _ROUNDING = 1.01
 _MOST = 1 << 24
 #: What f16 may hold as an infinity, less what rounding adds.
 _LARGE_HALF = 6e4
+#: The same of other floats.
+_LARGE = 3e38
+#: Operations between a normalization and a score, at most: what is further away has no bound.
+_FAR = 48
 _SAME = ("arith.negf", "arith.extf", "arith.truncf", "math.absf")
 
 
@@ -50,6 +54,7 @@ class Norms:
     def __init__(self) -> None:
         """Nothing is looked at yet."""
         self._held: dict[tuple[ir.Value, int, int], Bound] = {}
+        self._depth = 0
 
     def product(self, op: ir.Operation) -> float:
         """How large a sum of products along one loop is, at most; infinite for what is none, or is not known.
@@ -66,7 +71,8 @@ class Norms:
             if dim is None or math.isinf(both):
                 return math.inf
             both *= self.of(value, dim, ir.RankedTensorType(value.type).shape[dim]).length
-        return both * _summed(*inputs[0], loop, 1) + self.of(op.operands[len(op.operands) - 1], 0, 1).most
+        start = self.of(op.operands[len(op.operands) - 1], 0, 1).most
+        return (both + start) * _summed(*inputs[0], loop, 1)
 
     def of(self, value: ir.Value, dim: int, size: int) -> Bound:
         """Of `size` neighbours along a dimension, counted from its multiples."""
@@ -74,8 +80,18 @@ class Norms:
         if key not in self._held:
             kind = ir.RankedTensorType(value.type)
             fits = size > 0 and (not kind.rank or (kind.shape[dim] > 0 and kind.shape[dim] % size == 0))
-            self._held[key] = _finite(self._found(value, dim, size), kind.element_type) if fits else NONE
+            self._held[key] = _finite(self._near(value, dim, size), kind.element_type) if fits else NONE
         return self._held[key]
+
+    def _near(self, value: ir.Value, dim: int, size: int) -> Bound:
+        """What is found within some operations: a model may be deeper than Python's stack."""
+        if self._depth == _FAR:
+            return NONE
+        self._depth += 1
+        try:
+            return self._found(value, dim, size)
+        finally:
+            self._depth -= 1
 
     def _found(self, value: ir.Value, dim: int, size: int) -> Bound:
         op = maker(value)
@@ -133,7 +149,7 @@ class Norms:
         summed, inputs = pair
         for (value, access), (weight, other) in (inputs, reversed(inputs)):
             at, places = _dim(access, summed), [_dim(other, one) for one in (summed, loop)]
-            if at is None or None in places or len(other.results) != 2 or _dim(access, loop) is not None:
+            if at is None or None in places or len(other.results) != 2 or _is_in(access, loop):
                 continue
             matrix = known_array(weight)
             if matrix is None or matrix.size > _MOST or matrix.dtype.kind != "f":
@@ -143,7 +159,7 @@ class Norms:
             if math.isinf(one.length):
                 continue
             grown = _largest_norm(matrix if places == [0, 1] else matrix.T, size)
-            length = one.length * grown * _summed(value, access, summed, size) + start.length
+            length = (one.length * grown + start.length) * _summed(value, access, summed, size)
             return Bound(length, length)
         return NONE
 
@@ -203,8 +219,8 @@ def _unit(op: ir.Operation, step: ir.Operation, loop: int, roots: Mapping[ir.Val
 
 
 def _finite(bound: Bound, kind: ir.Type) -> Bound:
-    """A bound of numbers that their type holds: f16 has infinities in the place of large ones."""
-    return NONE if isinstance(kind, ir.F16Type) and bound.most >= _LARGE_HALF else bound
+    """A bound of numbers that their type holds: floats have infinities in the place of large ones."""
+    return NONE if bound.most >= (_LARGE_HALF if isinstance(kind, ir.F16Type) else _LARGE) else bound
 
 
 def _is_argument(value: ir.Value, op: ir.Operation) -> bool:
@@ -230,6 +246,10 @@ def _dim(access: ir.AffineMap, loop: int) -> int | None:
     found = [d for d, e in enumerate(access.results) if isinstance(e, ir.AffineDimExpr) and e.position == loop]
     mixed = any(not isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for e in access.results)
     return found[0] if len(found) == 1 and not mixed else None
+
+
+def _is_in(access: ir.AffineMap, loop: int) -> bool:
+    return any(loop in loops_of(expr) for expr in access.results)
 
 
 def _summed(value: ir.Value, access: ir.AffineMap, loop: int, size: int) -> float:

@@ -212,8 +212,8 @@ class Readers:
             state.apart = None if single else at
 
     def _note(self, fact: Fact) -> None:
-        """Note the number that a mask has at padding, and whether it has 0 elsewhere."""
-        if fact.dead.known and fact.dead.high < min(0.0, fact.real.high) and fact.dead.trust is Trust.SAME:
+        """Note the number that a mask has at padding, 0 at most elsewhere, and whether it is 0 there."""
+        if fact.dead.known and fact.dead.high < 0 == fact.real.high and fact.dead.trust is Trust.SAME:
             self._lowers = True
             self._shift = fact.dead.low if fact.real.zero else self._shift
 

@@ -33,6 +33,7 @@ func.func @main(%x: tensor<5x24xf32>) -> tensor<2x5x5xf32> {
   %zero = arith.constant 0.0 : f32
   %size = arith.constant 24.0 : f32
   %small = arith.constant EPS : f32
+  %scale = arith.constant SCALE : f32
   %gamma = arith.constant dense<"GAMMA"> : tensor<24xf32>
   %beta = arith.constant dense<"BETA"> : tensor<24xf32>
   %wq = arith.constant dense<"QUERY"> : tensor<24x16xf32>
@@ -52,7 +53,8 @@ func.func @main(%x: tensor<5x24xf32>) -> tensor<2x5x5xf32> {
   ^bb0(%p: f32, %o: f32):
     %m = arith.divf %p, %size : f32
     %t = arith.addf %m, %small : f32
-    %u = math.ROOT %t : f32
+    %s = arith.mulf %t, %scale : f32
+    %u = math.ROOT %s : f32
     linalg.yield %u : f32
   } -> tensor<5xf32>
   %unit = linalg.generic {indexing_maps = [#x, #r, #x], iterator_types = ["parallel", "parallel"]}
@@ -104,7 +106,7 @@ func.func @main(%x: tensor<5x24xf32>) -> tensor<2x5x5xf32> {
 def written(**given: str) -> str:
     """The text with drawn weights, and with what is given in the place of words."""
     shapes = dict(GAMMA=(WIDTH,), BETA=(WIDTH,), QUERY=(WIDTH, HEADS * SIZE), KEY=(WIDTH, HEADS * SIZE))
-    words = dict(EPS="1.0e-12", SQUARED="%x", ROOT="sqrt", OVER="divf")
+    words = dict(EPS="1.0e-12", SCALE="1.0", SQUARED="%x", ROOT="sqrt", OVER="divf")
     words |= {name: "0x" + RNG.standard_normal(shape, np.float32).tobytes().hex() for name, shape in shapes.items()}
     text = TEXT
     for name, word in (words | given).items():
@@ -173,6 +175,7 @@ def test_the_longest_query_comes_close() -> None:
         dict(ROOT="rsqrt"),  # divided by one over the root
         dict(OVER="mulf"),
         dict(ROOT="exp"),
+        dict(EPS="1.0e-12", SCALE="1.0e-30"),  # what was added is no f32 afterwards
     ],
     ids=str,
 )
@@ -185,3 +188,40 @@ def test_a_weight_that_is_not_finite_bounds_nothing() -> None:
     weight = np.full((WIDTH, HEADS * SIZE), np.inf, np.float32)
     with ir.Context(), ir.Location.unknown():
         assert math.isinf(bound(ir.Module.parse(written(KEY="0x" + weight.tobytes().hex()))))
+
+
+def test_squares_that_are_lost_count() -> None:
+    """Numbers whose squares are no f32, times a number that is large: they are divided by what was added alone."""
+    text = written(EPS="1.0e-30", BETA="0x" + np.zeros(WIDTH, np.float32).tobytes().hex())
+    text = text.replace("arith.divf %p, %size", "arith.mulf %p, %huge")
+    text = text.replace("  %size = ", "  %huge = arith.constant 1.0e+30 : f32\n  %size = ")
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        x = np.full((TOKENS, WIDTH), 1e-23, np.float32)
+        assert 0 < np.abs(reference.run(module, "main", [x])[0]).max() <= bound(module)
+
+
+@pytest.mark.parametrize("before", ["  %unit = ", "  %root = ", "  %n = "])
+def test_a_deep_model(before: str) -> None:
+    """Chains that are longer than Python's stack: what is far away has no bound."""
+    source, kind, dims = {
+        "  %unit = ": ("%root", "tensor<5xf32>", "#one"),
+        "  %root = ": ("%sum", "tensor<5xf32>", "#one"),
+        "  %n = ": ("%unit", "tensor<5x24xf32>", "#x"),
+    }[before]
+    loops = ", ".join(['"parallel"'] * (1 + kind.count("x24")))
+    empty = "%g" if dims == "#one" else "%e"
+    lines = [
+        f"""  %c{at} = linalg.generic {{indexing_maps = [{dims}, {dims}], iterator_types = [{loops}]}}
+      ins({f"%c{at - 1}" if at else source} : {kind}) outs({empty} : {kind}) {{
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.addf %p, %small : f32
+    linalg.yield %m : f32
+  }} -> {kind}
+"""
+        for at in range(1500)
+    ]
+    first, second = (text for text in written().split(before))
+    with ir.Context(), ir.Location.unknown():
+        text = first + "".join(lines) + before + second.replace(source, "%c1499", 1)
+        assert math.isinf(bound(ir.Module.parse(text)))

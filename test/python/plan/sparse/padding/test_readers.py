@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper
 
 import tilewright as tw
 from models import bert
+from models._graph import Graph
 from tilewright.core.options import CompileOptions
 from tilewright.targets import registry
 
@@ -162,3 +163,16 @@ def test_a_second_condition_is_told() -> None:
     told = [remark["message"] for remark in model.report_data()["remarks"]]
     assert not is_packed(model)
     assert any("computed like tokens: its mask has a condition beside padding" in message for message in told)
+
+
+def test_numbers_that_are_no_mask_are_not_told_of() -> None:
+    """A series that is standardized is below zero where it is 0; nothing hides that, and nothing says that it would."""
+    random, f32 = np.random.default_rng(0), np.float32
+    g = Graph("series", 17)
+    x = g.op("Sub", g.input("x", f32, [8, 32]), g.const(5.0, f32))
+    rows = g.op("MatMul", g.op("Unsqueeze", x, g.const([2])), g.weight(random.random((1, 16), f32)))
+    query, key = (g.op("MatMul", rows, g.weight(random.random((16, 16), f32))) for _ in range(2))
+    share = g.op("Softmax", g.op("MatMul", query, g.op("Transpose", key, perm=[0, 2, 1])), axis=-1)
+    g.output(g.op("MatMul", share, rows), "y", f32, [8, 32, 16])
+    told = [remark["message"] for remark in tw.compile(g.model()).report_data()["remarks"]]
+    assert not any("padding" in message for message in told)

@@ -25,7 +25,7 @@ def ExpandMath : Pass<"tile-expand-math"> {
     expansion here is an error that names it. With `avx512`, exp and erf use
     instructions of AVX-512F: scaling by powers of two, and tables of sixteen
     entries in a register. A sum of 1 and an exponential (of a logistic function)
-    is made as a whole, in half the operations: there neither zeros nor denormals
+    is made as a whole, in fewer operations: there neither zeros nor denormals
     of the exponential matter. A division of vectors by a constant (on GPUs of any f32) becomes a
     multiplication and one step of Newton, which gives the same bits.
 

@@ -247,9 +247,12 @@ def : Tile_Information<"widened", Tile_Text, Tile_OnTensors,
     "why small numbers bring a product no speed">;
 def : Tile_Decision<"sparsity", Tile_Dictionary,
     Tile_On<["linalg.", "tensor.", "sparse_tile."]>,
-    ["tile-plan-sparsity"], ["tile-apply-sparsity", "reports"], ["cpu", "cuda"],
+    ["tile-plan-sparsity", "tile-plan-dynamic"],
+    ["tile-apply-sparsity", "tile-group-experts", "tile-lower-sparse",
+     "reports"], ["cpu", "cuda"],
     "how a product with a pruned weight is computed: its cover, the runner-up, "
-    "their predicted times">;
+    "their predicted times; one with zeros of a run: up to which shares of live "
+    "rows (rows_above) and elements (dense_above) it leaves zeros out">;
 def : Tile_Information<"levels", Tile_Texts, Tile_OnTensors,
     ["tile-mark-levels"], ["people", "reports"],
     "at which level an operation meets each thing that it reads">;

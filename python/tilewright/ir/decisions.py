@@ -178,7 +178,8 @@ SHIFT = Integer("tile.shift")
 SKIP = Integer("tile.skip")
 #: why a product is slower than it could be (on linalg., tensor.)
 SLOW = Text("tile.slow")
-#: how a product with a pruned weight is computed: its cover, the runner-up, their predicted times (on linalg.,
+#: how a product with a pruned weight is computed: its cover, the runner-up, their predicted times; one with zeros of
+#: a run: up to which shares of live rows (rows_above) and elements (dense_above) it leaves zeros out (on linalg.,
 #: tensor., sparse_tile.)
 SPARSITY = Dictionary("tile.sparsity")
 #: a warpgroup of its own loads (on linalg., tensor., tile.kernel, gpu.func, func.func, llvm.func)

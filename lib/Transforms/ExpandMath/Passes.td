@@ -38,9 +38,9 @@ def ExpandMath : Pass<"tile-expand-math"> {
     ```
     After:
     ```mlir
+    %magic = arith.constant dense<0x4B4000FE> : vector<16xf32>
     %log2e = arith.constant dense<1.44269502> : vector<16xf32>
-    %magic = arith.constant dense<0x4B400000> : vector<16xf32>
-    %n = math.fma %x, %log2e, %magic : vector<16xf32>
+    %n = math.fma %c, %log2e, %magic : vector<16xf32>
     ...
     %y = arith.mulf %p, %scale : vector<16xf32>
     ```

@@ -119,6 +119,38 @@ def test_products(h, w, m, k, n, op, t, o):
     np.testing.assert_array_equal(out, exact.astype(of_mlir(o)))
 
 
+BLOCKS = """
+#t = #coremesh.layout<grid(2, 2), [y ring, x ring]>
+#w = #coremesh.layout<grid(2, 2), [y ring{skew}, x ring]>
+#s = #coremesh.layout<grid(2, 2), [x ring]>
+func.func @f(%a: tensor<3x4xf32, #t>, %w: tensor<4x6xi8, #w>, %s: tensor<6xf32, #s>) -> tensor<3x6xf32, #t> {{
+  %0 = coremesh.block_gemm (%x = %a, %c = %w, %g = %s) sums %t
+      : (tensor<3x4xf32, #t>, tensor<4x6xi8, #w>, tensor<6xf32, #s>) -> tensor<3x6xf32, #t> {{
+    %e = tensor.empty() : tensor<2x3xf32>
+    %d = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>,
+        affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+        ins(%c, %g : tensor<2x3xi8>, tensor<3xf32>) outs(%e : tensor<2x3xf32>) {{
+    ^bb0(%code: i8, %scale: f32, %out: f32):
+      %v = arith.sitofp %code : i8 to f32
+      %p = arith.mulf %v, %scale : f32
+      linalg.yield %p : f32
+    }} -> tensor<2x3xf32>
+    %m = linalg.matmul ins(%x, %d : tensor<2x2xf32>, tensor<2x3xf32>) outs(%t : tensor<2x3xf32>) -> tensor<2x3xf32>
+    coremesh.yield %m : tensor<2x3xf32>
+  }}
+  return %0 : tensor<3x6xf32, #t>
+}}
+"""
+
+
+@pytest.mark.parametrize("skew", ["", " skew"])
+def test_products_of_blocks(skew):
+    """`block_gemm`: blocks of codes meet blocks of rows, wherever the layout has them begin."""
+    a, w, s = numbers((3, 4), np.dtype("f4")), numbers((4, 6), np.dtype("i1"), 1), numbers((6,), np.dtype("f4"), 2)
+    (out,) = run(BLOCKS.format(skew=skew), a, w, s)
+    np.testing.assert_array_equal(out, a @ (w * s))
+
+
 GEMV = """
 #x = #coremesh.layout<grid(3, 4), [{k}]>
 #a = #coremesh.layout<grid(3, 4), [{k}, {n}]>

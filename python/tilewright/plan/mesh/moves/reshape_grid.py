@@ -84,7 +84,8 @@ class Reshape:
     @property
     def _grids(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Cores along rows of the matrix and along its columns, in both grids."""
-        return self.from_grid, self.to_grid[::-1] if self.turned else self.to_grid
+        height, width = self.to_grid
+        return self.from_grid, (width, height) if self.turned else (height, width)
 
     @property
     def stacked(self) -> tuple[int, ...]:

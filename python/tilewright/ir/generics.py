@@ -151,6 +151,12 @@ def _substitute(affine_map: ir.AffineMap, new: list[ir.AffineExpr]) -> ir.Affine
     return ir.AffineMap.get(len(new), 0, [e.compose(ir.AffineMap.get(len(new), 0, new)) for e in affine_map.results])
 
 
+def dims_of(access: ir.AffineMap, loop: int) -> list[int]:
+    """The dimensions that a loop alone indexes."""
+    found = enumerate(access.results)
+    return [dim for dim, expr in found if isinstance(expr, ir.AffineDimExpr) and expr.position == loop]
+
+
 def loops_of(expr: ir.AffineExpr) -> frozenset[int]:
     """The loops that an index expression depends on."""
     if isinstance(expr, ir.AffineDimExpr):

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from tilewright.ir.generics import create, create_copy, create_generic, create_zero, kinds, maps
+from tilewright.ir.generics import create, create_copy, create_generic, create_zero, dims_of, kinds, maps
 from tilewright.mlir import ir
 from tilewright.normalize.sparsity.facts import Facts, extent, shape_of
 from tilewright.normalize.sparsity.kept import Kept, Place, axis_of, loop_of
@@ -119,7 +119,7 @@ def _written(op: ir.Operation, loop: int) -> list[int]:
     """The result's axis that a parallel loop indexes."""
     if kinds(op)[loop]:
         return []
-    return [d for d, e in enumerate(maps(op)[-1].results) if isinstance(e, ir.AffineDimExpr) and e.position == loop]
+    return dims_of(maps(op)[-1], loop)
 
 
 def _is_constant(value: ir.Value) -> bool:

@@ -65,7 +65,7 @@ def inserted(part: ir.Value, whole: ir.Value, at: Mapping[int, int]) -> ir.Value
 
 def joined(parts: Sequence[ir.Value], result: ir.RankedTensorType, dim: int) -> ir.Value:
     """Values on a grid whose blocks become one along a dimension."""
-    return local(list(parts), result, lambda blocks: _joined(blocks, dim))
+    return local(list(parts), result, lambda blocks: concatenated(blocks, dim))
 
 
 def added(left: ir.Value, right: ir.Value) -> ir.Value:
@@ -124,7 +124,7 @@ def stacked(parts: Sequence[ir.Value], result: ir.RankedTensorType, dims: Sequen
         wide = [_with_units(one, block, dims) for one in blocks]
         for dim in reversed(dims):
             count = block.shape[dim]
-            wide = [_joined(wide[at : at + count], dim) for at in range(0, len(wide), count)]
+            wide = [concatenated(wide[at : at + count], dim) for at in range(0, len(wide), count)]
         (made,) = wide
         return made
 
@@ -154,7 +154,8 @@ def expanded(value: ir.Value, shape: Sequence[int], groups: Sequence[Sequence[in
     return create("tensor.expand_shape", [value], kind, attributes)
 
 
-def _joined(parts: Sequence[ir.Value], dim: int) -> ir.Value:
+def concatenated(parts: Sequence[ir.Value], dim: int) -> ir.Value:
+    """Blocks of a core as one along a dimension."""
     if len(parts) == 1:
         return parts[0]
     kind = ir.RankedTensorType(parts[0].type)

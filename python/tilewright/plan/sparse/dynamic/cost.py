@@ -63,14 +63,20 @@ def slices_rows(unit: Sequence[int], g: Geometry) -> bool:
     return unit[0] < g.rows and unit[1] >= min(_LONG, g.k)
 
 
+def given_share(op: ir.Operation, name: str) -> float | None:
+    """A share that the `tile.sparsity` of an operation names; None where it does not."""
+    given = decisions.SPARSITY.get(op)
+    return float(given[name]) if given and name in given else None
+
+
 def dense_above(product: Product, device: Device) -> float:
     """The share of live elements above which the dense product is faster.
 
     `dense_above` in the `tile.sparsity` of the operation, where that is given.
     """
-    given = decisions.SPARSITY.get(product.op)
-    if given and "dense_above" in given:
-        return float(given["dense_above"])
+    given = given_share(product.op, "dense_above")
+    if given is not None:
+        return given
     many = _PER_LIVE_OF_MANY
     if device.kind == "cpu" and device.units.registers < _MANY_REGISTERS:
         many = _PER_LIVE_OF_FOUR
@@ -83,9 +89,9 @@ def rows_above(product: Product, device: Device) -> float:
 
     `rows_above` in the `tile.sparsity` of the operation, where that is given; else rows are read and written once more.
     """
-    given = decisions.SPARSITY.get(product.op)
-    if given and "rows_above" in given:
-        return float(given["rows_above"])
+    given = given_share(product.op, "rows_above")
+    if given is not None:
+        return given
     size = 8 if product.element == "f64" else 4
     moved = 2 * size * (product.k + product.n) / (device.memory.bandwidth or 1e10)
     return 1 / (_PER_LISTED + moved * device.units.peak_of(product.element) / (2 * product.n * product.k))

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tilewright.devices.device import Device
-from tilewright.ir import decisions
 from tilewright.ir.generics import create, is_zeros, maker, walk
 from tilewright.ir.structure import Weights
 from tilewright.ir.target_info import device_of, options_of
 from tilewright.mlir import ir
 from tilewright.passes import remark
 from tilewright.plan.sparse.dynamic import grouped
-from tilewright.plan.sparse.dynamic.cost import experts_tile
+from tilewright.plan.sparse.dynamic.cost import experts_tile, given_share
 from tilewright.plan.sparse.dynamic.counted import is_below
 from tilewright.plan.sparse.dynamic.experts import Experts, Stage, find_experts
 from tilewright.plan.sparse.dynamic.grouped import Groups
@@ -52,9 +51,8 @@ def _group(experts: Experts, device: Device) -> None:
     sizes = experts_tile(max(stage.sizes[1] for stage in experts.stages), device) if on_cpu else _ON_GPUS
     g = Groups(count, tokens, *sizes)
     live, counts = index_of(experts.gate, [1, 1], 1 if experts.by_expert else 0)
-    given = decisions.SPARSITY.get(experts.total)
-    above = given["dense_above"].value if given and "dense_above" in given else _DENSE_ABOVE
-    few = is_below(counts, count * tokens, above)
+    above = given_share(experts.total, "dense_above")
+    few = is_below(counts, count * tokens, _DENSE_ABOVE if above is None else above)
     weights = [_panels(stage, g) if on_cpu else stage.weight for stage in experts.stages]
     make = _packed_product if on_cpu else _gathered_product
     total = experts.total

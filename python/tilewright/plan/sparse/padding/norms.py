@@ -18,7 +18,7 @@ from itertools import permutations
 
 import numpy as np
 
-from tilewright.ir.generics import body, constant_of, kinds, loops_of, maker, maps
+from tilewright.ir.generics import body, constant_of, dims_of, kinds, loops_of, maker, maps
 from tilewright.ir.views import groups_of
 from tilewright.mlir import ir
 from tilewright.passes.weights import known_array
@@ -243,7 +243,7 @@ def _factors(op: ir.Operation) -> tuple[int, list[tuple[ir.Value, ir.AffineMap]]
 
 def _dim(access: ir.AffineMap, loop: int) -> int | None:
     """The dimension that a loop alone indexes; None where there is none, or the loop is in others, too."""
-    found = [d for d, e in enumerate(access.results) if isinstance(e, ir.AffineDimExpr) and e.position == loop]
+    found = dims_of(access, loop)
     mixed = any(not isinstance(e, ir.AffineDimExpr | ir.AffineConstantExpr) for e in access.results)
     return found[0] if len(found) == 1 and not mixed else None
 

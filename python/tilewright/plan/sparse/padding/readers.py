@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tilewright.ir.generics import body, constant_of, kinds, maker, maps, positions
+from tilewright.ir.generics import body, constant_of, dims_of, kinds, maker, maps, positions
 from tilewright.ir.structure import captured
 from tilewright.ir.views import RESHAPES, groups_of
 from tilewright.mlir import ir
@@ -281,8 +281,7 @@ class Readers:
 
 def _written(op: ir.Operation, loop: int | None) -> int | None:
     """The dimension of an operation's result along a loop; None where it has none of it alone."""
-    results = maps(op)[-1].results
-    return next((d for d, e in enumerate(results) if isinstance(e, ir.AffineDimExpr) and e.position == loop), None)
+    return None if loop is None else next(iter(dims_of(maps(op)[-1], loop)), None)
 
 
 def _floor(op: ir.Operation, real: Sequence[Scalar]) -> float:

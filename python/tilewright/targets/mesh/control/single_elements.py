@@ -10,10 +10,11 @@ what they make lies in each of them. The host has no part in it, but for numbers
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from math import prod
 
 from tilewright.core.dtypes import of_mlir
-from tilewright.ir.generics import create, maker
+from tilewright.ir.generics import ancestors, create, maker
 from tilewright.mlir import ir
 from tilewright.plan.mesh.collectives.regions import renamed
 from tilewright.targets.mesh.attributes import ELEMENT
@@ -68,10 +69,7 @@ def single_elements(op: ir.Operation, room: int) -> Around | str:
 
 def enclosing(op: ir.Operation) -> list[ir.Operation]:
     """An op and those around it in its function, the outermost last."""
-    found = [op]
-    while found[-1].parent is not None and found[-1].parent.operation.name != "func.func":
-        found.append(found[-1].parent.operation)
-    return found
+    return [op, *takewhile(lambda one: one.name != "func.func", ancestors(op))]
 
 
 def on_every_core(op: ir.Operation, around: Around, placement: Placement) -> None:

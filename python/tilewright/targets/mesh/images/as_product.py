@@ -11,16 +11,16 @@ from math import prod
 
 from tilewright.dialects.coremesh import block_type
 from tilewright.ir.generics import constant_of, create, create_fill, create_transposed, create_zero, maps
+from tilewright.ir.views import consecutive, create_joined
 from tilewright.mlir import ir
 from tilewright.mlir.dialects import coremesh as ops
-from tilewright.targets.mesh.attributes import number
 from tilewright.targets.mesh.cutting.parts import Parts, Span, length, spans
 from tilewright.targets.mesh.elementwise import lies
 from tilewright.targets.mesh.images.on_grid import bordered, widened
 from tilewright.targets.mesh.images.plan import Roles, roles_of
 from tilewright.targets.mesh.images.windows import Windows, starts_from
 from tilewright.targets.mesh.placement import Placement, before_users, laid_type, local
-from tilewright.targets.mesh.slices import added, cut_whole, expanded, inserted, joined, places
+from tilewright.targets.mesh.slices import added, concatenated, cut_whole, expanded, inserted, joined, places
 
 
 def as_product(op: ir.Operation, found: Windows, loops: Sequence[str], placement: Placement) -> ir.Value:
@@ -89,7 +89,7 @@ class _Product:
         def unfold(blocks: list[ir.Value]) -> ir.Value:
             whole = bordered(self.op, self.found, self.roles.image, self.axes, blocks[0])
             read = [_tap(whole, self.found, self.roles, at, self.block) for at in self.taps[first : first + count]]
-            return _side_by_side([one if rows is None else _rows(one, rows) for one in read])
+            return concatenated([one if rows is None else _rows(one, rows) for one in read], 1)
 
         return local([image], laid_type(shape, ("y", "x"), self.side), unfold)
 
@@ -130,8 +130,7 @@ def _tap(whole: ir.Value, found: Windows, roles: Roles, at: dict[int, int], bloc
     part = create("tensor.extract_slice", [whole], shape, places(offsets, counts, [1, 0, 0, 0], steps))
     order = sorted(range(len(dims)), key=lambda dim: _rank(dims[dim].loop, out, roles, dims[dim].kernel))
     part = part if order == list(range(len(dims))) else create_transposed(part, order)
-    turned = list(ir.RankedTensorType(part.type).shape)
-    return _collapsed(part, [prod(turned[:-1]), turned[-1]], len(turned))
+    return _collapsed(part, 2)
 
 
 def _rank(loop: int | None, out: list[int], roles: Roles, kernel: tuple[tuple[int, int], ...]) -> int:
@@ -141,23 +140,10 @@ def _rank(loop: int | None, out: list[int], roles: Roles, kernel: tuple[tuple[in
     return len(out) if [own for own, _ in kernel] == [roles.summed] else -1
 
 
-def _collapsed(value: ir.Value, shape: list[int], rank: int) -> ir.Value:
-    """A tensor whose first dimensions become one."""
-    if rank == len(shape):
-        return value
-    groups = [[*range(rank - len(shape) + 1)], *([dim] for dim in range(rank - len(shape) + 1, rank))]
-    reassociation = ir.ArrayAttr.get([ir.ArrayAttr.get(list(map(number, group))) for group in groups])
-    kind = ir.RankedTensorType.get(shape, ir.RankedTensorType(value.type).element_type)
-    return create("tensor.collapse_shape", [value], kind, {"reassociation": reassociation})
-
-
-def _side_by_side(parts: list[ir.Value]) -> ir.Value:
-    """Matrices of the same rows as one."""
-    if len(parts) == 1:
-        return parts[0]
-    kinds = [ir.RankedTensorType(part.type) for part in parts]
-    shape = [kinds[0].shape[0], sum(kind.shape[1] for kind in kinds)]
-    return create("tensor.concat", parts, ir.RankedTensorType.get(shape, kinds[0].element_type), {"dim": number(1)})
+def _collapsed(value: ir.Value, rank: int) -> ir.Value:
+    """A tensor whose first dimensions become one, so that so many are left."""
+    first = ir.RankedTensorType(value.type).rank - rank + 1
+    return value if first == 1 else create_joined(value, consecutive([first, *[1] * (rank - 1)]))
 
 
 def _rows(matrix: ir.Value, span: tuple[int, int]) -> ir.Value:
@@ -179,7 +165,7 @@ def _filters(op: ir.Operation, found: Windows, roles: Roles, placement: Placemen
     taps, channels, columns = roles.taps(sizes), sizes[roles.summed], sizes[roles.columns]
     part = -(-channels // side)
     if roles.kernel:
-        value = _collapsed(value, [taps, channels, columns], len(order))
+        value = _collapsed(value, 3)
     else:
         value = expanded(value, [1, channels, columns], [[0, 1], [2]])
     if part * side != channels:
@@ -197,4 +183,4 @@ def _matrix(filters: ir.Value, taps: Span) -> ir.Value:
         part = ir.RankedTensorType.get(shape, kind.element_type)
         where = places([taps[0], 0, 0, 0], shape, [1, 0, 0, 0])
         filters = create("tensor.extract_slice", [filters], part, where)
-    return _collapsed(create_transposed(filters, [1, 0, 2, 3]), [prod(shape[:-1]), shape[-1]], 4)
+    return _collapsed(create_transposed(filters, [1, 0, 2, 3]), 2)

@@ -158,3 +158,16 @@ LogicalResult GatherOp::verify() {
   return verifyFits(*this, "result", getSource().getType().withLength(length),
                     getResult().getType()); // gather_c1
 }
+
+//===----------------------------------------------------------------------===//
+// ScatterOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScatterOp::verify() {
+  ArrayType dest = getDest().getType();
+  int64_t length = cast<ShapedType>(getIndices().getType()).getDimSize(0);
+  if (failed(verifyFits(*this, "source", dest.withLength(length),
+                        getSource().getType()))) // scatter_c1
+    return failure();
+  return verifyFits(*this, "result", dest, getResult().getType()); // scatter_c2
+}

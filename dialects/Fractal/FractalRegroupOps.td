@@ -214,4 +214,38 @@ def Fractal_GatherOp : Fractal_Op<"gather", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Fractal_ScatterOp : Fractal_Op<"scatter", [Pure]> {
+  let summary = "a list with elements at listed places replaced";
+  let description = [{
+    Element `indices[i]` of the result is element i of the source, all others
+    are those of the destination; of several for one place it is the last one.
+    Each element of the result finds what is written to it, so all of them are
+    written once and at the same time. An index outside the list is an error in
+    the reference interpreter and undefined elsewhere.
+
+    - `scatter_c1`: the source is compatible with a list of elements of the
+      destination, as long as the indices.
+    - `scatter_c2`: the result is compatible with the destination.
+
+    Example:
+
+    ```mlir
+    func.func @f(%xs: !fractal.array<[?] of tensor<8xf32>>, %ys: !fractal.array<[16] of tensor<8xf32>>,
+                 %i: tensor<?xi32>) -> !fractal.array<[16] of tensor<8xf32>> {
+      %r = fractal.scatter %xs into %ys[%i]
+          : !fractal.array<[?] of tensor<8xf32>>, !fractal.array<[16] of tensor<8xf32>>, tensor<?xi32>
+          -> !fractal.array<[16] of tensor<8xf32>>
+      return %r : !fractal.array<[16] of tensor<8xf32>>
+    }
+    ```
+  }];
+  let arguments = (ins Fractal_ArrayType:$source, Fractal_ArrayType:$dest, 1DTensorOf<[I32, I64]>:$indices);
+  let results = (outs Fractal_ArrayType:$result);
+  let assemblyFormat = [{
+    $source `into` $dest `[` $indices `]` attr-dict
+    `:` qualified(type($source)) `,` qualified(type($dest)) `,` type($indices) `->` qualified(type($result))
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // TILEWRIGHT_FRACTAL_REGROUP_OPS

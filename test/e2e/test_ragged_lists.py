@@ -98,6 +98,13 @@ PROGRAMS = FIRST | {
     "places_of_rows": lambda xss, xs: each(lambda row, xs: ft.gather(xs, row))(ft.map(
         lambda row: ft.map(lambda x: ft.cast(x[0] > 0, "i64"), row), xss), xs),
     "chosen": lambda xss, xs: ft.map(lambda at: ft.gather(xs, at), ft.Lists.from_array(np.array([[0, 4], [2, 2]]), 2)),
+    "written": each(lambda row, xs: ft.scatter(xs, ft.reverse(ft.enumerate(row)[0]), row)),
+    "written_by_data": each(lambda row, xs: ft.scatter(xs, ft.map(lambda x: ft.cast(x[0] > 0, "i64"), row), row)),
+    "written_into_rows": each(lambda row, xs: ft.scatter(
+        row, ft.enumerate(ft.filter(positive, row))[0], ft.map(lambda x: -x, ft.filter(positive, row)))),
+    "written_rows": lambda xss, xs: ft.scatter(xss, [2, 0, 2], ft.map(lambda row: ft.reverse(row), xss)),
+    "written_here_and_there": lambda xss, xs: ft.map(
+        lambda at: ft.scatter(xs, at, xs[1:3]), ft.Lists.from_array(np.array([[0, 4], [2, 2]]), 2)),
     "last": each(lambda row, xs: ft.last(ft.join(xs, row))),
     "kept_pairs": lambda xss, xs: ft.filter(lambda pair: positive(pair[1]), ft.zip(xs, ft.map(lambda x: -x, xs))),
 }  # fmt: skip

@@ -74,32 +74,18 @@ LogicalResult tilewright::liftRaggedSlice(Lifter &l, SliceOp op) {
 }
 
 LogicalResult tilewright::liftRaggedGather(Lifter &l, GatherOp op) {
-  Numbers places;
-  Presence presence;
-  OpFoldResult length;
-  if (auto list = op.getIndices().getDefiningOp<ToTensorOp>()) {
-    Lifted given = compacted(l, l.lookup(list.getSource()));
-    places = {given.tensor, given.axes};
-    presence = given.presenceOf(0);
-    length = given.lengths.front();
-  } else {
-    const Lifted &given = l.lookup(op.getIndices());
-    places = {given.tensor, given.axes};
-    places.axes.push_back(levelAxis(0));
-    length =
-        tensor::getMixedSize(l.b, op.getLoc(), given.tensor, given.axes.size());
-  }
+  ListedPlaces given = listedPlaces(l, op.getIndices());
   SmallVector<Axis> around = llvm::filter_to_vector(
-      places.axes, [](Axis axis) { return !isLevel(axis); });
-  l.define(op.getResult(),
-           reread(l, l.lookup(op.getSource()),
-                  {1,
-                   {length},
-                   {presence},
-                   around,
-                   [&](OpBuilder &b, Location loc, Point at) {
-                     return SmallVector<Value>{numberAt(b, loc, places, at)};
-                   }}));
+      given.places.axes, [](Axis axis) { return !isLevel(axis); });
+  l.define(op.getResult(), reread(l, l.lookup(op.getSource()),
+                                  {1,
+                                   {given.length},
+                                   {given.presence},
+                                   around,
+                                   [&](OpBuilder &b, Location loc, Point at) {
+                                     return SmallVector<Value>{
+                                         numberAt(b, loc, given.places, at)};
+                                   }}));
   return success();
 }
 

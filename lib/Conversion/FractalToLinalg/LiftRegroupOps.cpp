@@ -248,8 +248,8 @@ static LogicalResult liftFromTensor(Lifter &l, FromTensorOp op) {
 static LogicalResult liftToTensor(Lifter &l, ToTensorOp op) {
   Lifted list = claimed(l, l.lookup(op.getSource()), op.getType().getShape());
   if (!list.isComplete()) {
-    // As places that a gather reads, the list itself will do.
-    if (llvm::all_of(op->getUsers(), llvm::IsaPred<GatherOp>))
+    // As places that are read or written, the list itself will do.
+    if (llvm::all_of(op->getUsers(), llvm::IsaPred<GatherOp, ScatterOp>))
       return success();
     return unsupported(op) << "of a list whose length only a run knows has no "
                               "lowering: a tensor has a known size";
@@ -276,6 +276,7 @@ std::optional<LogicalResult> tilewright::liftRegroupOp(Lifter &l,
           [&](ProductOp product) { return liftProduct(l, product), success(); })
       .Case([&](JoinOp join) { return liftJoin(l, join); })
       .Case([&](GatherOp gather) { return liftGather(l, gather); })
+      .Case([&](ScatterOp scatter) { return liftScatter(l, scatter); })
       .Case([&](FromTensorOp from) { return liftFromTensor(l, from); })
       .Case([&](ToTensorOp to) { return liftToTensor(l, to); })
       .Case([&](CastOp cast) {

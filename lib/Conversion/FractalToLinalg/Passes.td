@@ -45,6 +45,9 @@ def ConvertFractalToLinalg : Pass<"convert-fractal-to-linalg", "::mlir::ModuleOp
 
     Access operations that permute, cut or repeat lists cost nothing, or a slice.
     Others (windows, shifts, reversed lists, gathers) are copied by one generic.
+    A scatter is two: each element of the result looks for the last index that
+    names it, which takes a comparison for each pair of them, and is copied from
+    the source or from the destination.
 
     Refused, with an error at the operation: ragged arguments and results of
     functions (flat lists and offsets stand for them), states whose length a step

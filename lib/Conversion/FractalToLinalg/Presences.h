@@ -144,6 +144,15 @@ struct InStep {
 };
 InStep inStep(Lifter &l, mlir::ValueRange arrays);
 
+/// Places that a tensor lists: so many, of which the present ones count.
+struct ListedPlaces {
+  Numbers places;
+  Presence presence;
+  mlir::OpFoldResult length;
+};
+ListedPlaces listedPlaces(Lifter &l, mlir::Value indices);
+llvm::LogicalResult liftScatter(Lifter &l, fractal::ScatterOp op);
+
 /// Ops on lists that are not equally long; others have simpler forms.
 llvm::LogicalResult liftRaggedFlatten(Lifter &l, fractal::FlattenOp op);
 llvm::LogicalResult liftRaggedInterleave(Lifter &l, fractal::InterleaveOp op);

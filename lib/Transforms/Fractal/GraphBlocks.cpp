@@ -218,6 +218,8 @@ static bool isChosenFrom(Value value) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (auto at = dyn_cast<AtOp>(user))
       return at.getSource() == value && !isAccess(at);
+    if (auto scatter = dyn_cast<ScatterOp>(user))
+      return scatter.getSource() == value;
     auto gather = dyn_cast<GatherOp>(user);
     return gather && gather.getSource() == value;
   });

@@ -34,7 +34,7 @@ from tilewright.mlir import ir
 _LARGEST = 8  # launches that the report names for each phase
 
 _LISTS = ("fractal.map", "fractal.scan", "fractal.fold", "fractal.reduce", "fractal.filter")
-_COPIES = frozenset({"fractal.gather", "fractal.join"})  # of lists; other access operations are views
+_COPIES = frozenset({"fractal.gather", "fractal.join", "fractal.scatter"})  # other accesses are views
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,16 @@ def gather(xs: Any, places: Any) -> Any:
 
 
 @public
+def scatter(xs: Any, places: Any, elements: Any) -> Any:
+    """The list with elements[i] at places[i] (integers from 0); of several for one place the last one is kept."""
+    (values, shape), (given, other) = (trees.flatten(as_lists(lists)) for lists in (xs, elements))
+    if other != shape:
+        raise UserError(f"{describe(other)} is not written into {describe(shape)}: both have one type")
+    pairs = builtins.zip(values, given, strict=True)
+    return rebuild(shape, [current().scatter(x, places, written) for x, written in pairs])
+
+
+@public
 def flatten(xss: Any) -> Any:
     """The elements of all inner lists, one after the other."""
     return _each(xss, lambda x: current().flatten(nested(x)))

@@ -146,10 +146,11 @@ class Eager:
 
     def gather(self, xs: Lists, places: Any) -> Lists:
         """The elements at some places."""
-        numbers = places.array() if isinstance(places, Lists) else np.asarray(places)
-        if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
-            raise UserError(f"places are a list of integers, found {numbers.dtype} of shape {numbers.shape}")
-        return access.gather(xs, numbers.astype(np.int64))
+        return access.gather(xs, _numbers(places))
+
+    def scatter(self, xs: Lists, places: Any, elements: Lists) -> Lists:
+        """A list with the elements at some places replaced."""
+        return access.scatter(elements, xs, _numbers(places))
 
     def repeat(self, x: Any, times: Any) -> Lists:
         """A list of one value."""
@@ -202,3 +203,10 @@ def _truth(values: list[Any]) -> bool:
         found = " and ".join(str(type_of(value)) for value in values)
         raise UserError(f"the function says yes or no, a bool of rank 0; it gave {found}")
     return bool(values[0])
+
+
+def _numbers(places: Any) -> np.ndarray:
+    numbers = places.array() if isinstance(places, Lists) else np.asarray(places)
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
+        raise UserError(f"places are a list of integers, found {numbers.dtype} of shape {numbers.shape}")
+    return numbers.astype(np.int64)

@@ -137,6 +137,7 @@ func.func @access(%xs: !list, %zs: !four, %z: !leaf, %i: index) {
 // CHECK: fractal.join %{{.*}}, %{{.*}}, %{{.*}} : {{.*}} -> !fractal.array<[?] of
 // CHECK: fractal.join %{{.*}}, %{{.*}} : {{.*}} -> !fractal.array<[7, ragged] of
 // CHECK: fractal.gather %{{.*}}[%{{.*}}] : !fractal.array<[4] of tensor<1x8xf32>>, tensor<5xi64> -> !fractal.array<[5]
+// CHECK: fractal.scatter %{{.*}} into %{{.*}}[%{{.*}}] : !fractal.array<[5] of {{.*}}>>, !fractal.array<[4] of
 func.func @regroup(%xs: !list, %zs: !four, %i: tensor<5xi64>) {
   %0 = fractal.interleave %zs by 3 : !four -> !fractal.array<[3, ragged] of tensor<1x8xf32>>
   %1 = fractal.interleave %zs by 8 : !four -> !fractal.array<[4, 1] of tensor<1x8xf32>>
@@ -149,6 +150,8 @@ func.func @regroup(%xs: !list, %zs: !four, %i: tensor<5xi64>) {
   %7 = fractal.join %0, %1 : !fractal.array<[3, ragged] of tensor<1x8xf32>>, !fractal.array<[4, 1] of tensor<1x8xf32>>
       -> !fractal.array<[7, ragged] of tensor<1x8xf32>>
   %8 = fractal.gather %zs[%i] : !four, tensor<5xi64> -> !fractal.array<[5] of tensor<1x8xf32>>
+  %9 = fractal.scatter %8 into %zs[%i]
+      : !fractal.array<[5] of tensor<1x8xf32>>, !four, tensor<5xi64> -> !fractal.array<[4] of tensor<1x8xf32>>
   return
 }
 

@@ -149,3 +149,33 @@ func.func @gather_indices(%x: !fractal.array<[8] of tensor<8xf32>>, %y: tensor<3
       -> !fractal.array<[3] of tensor<8xf32>>
   return
 }
+
+// -----
+
+func.func @scatter_c1(%x: !fractal.array<[2] of tensor<8xf32>>, %d: !fractal.array<[8] of tensor<8xf32>>,
+                      %y: tensor<3xi32>) {
+  // expected-error@+1 {{source must fit '!fractal.array<[3] of tensor<8xf32>>', but is}}
+  %r = fractal.scatter %x into %d[%y] : !fractal.array<[2] of tensor<8xf32>>, !fractal.array<[8] of tensor<8xf32>>,
+      tensor<3xi32> -> !fractal.array<[8] of tensor<8xf32>>
+  return
+}
+
+// -----
+
+func.func @scatter_c1_leaf(%x: !fractal.array<[3] of tensor<4xf32>>, %d: !fractal.array<[8] of tensor<8xf32>>,
+                           %y: tensor<3xi32>) {
+  // expected-error@+1 {{source must fit '!fractal.array<[3] of tensor<8xf32>>', but is}}
+  %r = fractal.scatter %x into %d[%y] : !fractal.array<[3] of tensor<4xf32>>, !fractal.array<[8] of tensor<8xf32>>,
+      tensor<3xi32> -> !fractal.array<[8] of tensor<8xf32>>
+  return
+}
+
+// -----
+
+func.func @scatter_c2(%x: !fractal.array<[3] of tensor<8xf32>>, %d: !fractal.array<[8] of tensor<8xf32>>,
+                      %y: tensor<3xi32>) {
+  // expected-error@+1 {{result must fit '!fractal.array<[8] of tensor<8xf32>>', but is}}
+  %r = fractal.scatter %x into %d[%y] : !fractal.array<[3] of tensor<8xf32>>, !fractal.array<[8] of tensor<8xf32>>,
+      tensor<3xi32> -> !fractal.array<[3] of tensor<8xf32>>
+  return
+}

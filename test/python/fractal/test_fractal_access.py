@@ -160,6 +160,18 @@ def test_gather():
     same(agree(lambda xss, i: ft.gather(xss, i), RAGGED, ft.Lists(places[1:2])), RAGGED[:1])
 
 
+def test_scatter():
+    places, written = np.array([3, 0, 3]), values(3, *XS.flat.shape[1:], seed=1)
+    expected = XS.flat.copy()
+    expected[3], expected[0] = written[2], written[1]  # of two for place 3 the last one
+    expected = ft.Lists(expected)
+    same(agree(lambda xs, ys: ft.scatter(xs, [3, 0, 3], ys), XS, ft.Lists(written)), expected)
+    same(agree(lambda xs, i, ys: ft.scatter(xs, i, ys), XS, places.astype(np.int32), ft.Lists(written)), expected)
+    same(agree(lambda xs, i, ys: ft.scatter(xs, i, ys), XS, ft.Lists(places), ft.Lists(written)), expected)
+    rows = agree(lambda xss, i, ys: ft.scatter(xss, i, ys), RAGGED, ft.Lists(places[1:2]), RAGGED[1:2])
+    same(rows, ft.Lists(RAGGED.flat[3:]).nest(np.array([0, 0, 2])))
+
+
 def test_tensors_and_lists():
     x = values(3, 4, 2)
     same(agree(lambda x: ft.slices(x), x), ft.Lists(x))

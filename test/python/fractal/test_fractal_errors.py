@@ -55,6 +55,8 @@ BAD: list[tuple[Callable, str]] = [
     (lambda: ft.split(XS, 2), "ft.split: a list of length 5 has no 2 equal parts"),
     (lambda: ft.gather(XS, [5]), "ft.gather: index 5 is outside a list of length 5"),
     (lambda: ft.gather(XS, [0.5]), "ft.gather: places are a list of integers"),
+    (lambda: ft.scatter(XS, [5], XS[:1]), "ft.scatter: index 5 is outside a list of length 5"),
+    (lambda: ft.scatter(XS, [1], XS[:2]), "ft.scatter: 2 elements for 1 places: each element has one"),
     (lambda: ft.repeat(ft.zeros(2), -1), "ft.repeat: an element repeated -1 times"),
     (lambda: ft.head(XS[:0]), "ft.head: index 0 is outside a list of length 0"),
     (lambda: ft.slices(XS.flat, 2), "ft.slices: a tensor with a dimension 2 is needed, found a tensor f32[5, 2]"),

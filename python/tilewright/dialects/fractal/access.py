@@ -109,6 +109,16 @@ def gather(xs: Lists, places: Any) -> Lists:
     return xs.take(_within(xs, np.asarray(places)))
 
 
+def scatter(xs: Lists, into: Lists, places: Any) -> Lists:
+    """``into`` with element i of ``xs`` at places[i]; of several for one place the last one."""
+    numbers = _within(into, np.asarray(places))
+    if len(numbers) != len(xs):
+        raise UserError(f"{len(xs)} elements for {len(numbers)} places: each element has one")
+    order = np.arange(len(into)) + len(xs)
+    order[numbers] = np.arange(len(xs))
+    return join([xs, into]).take(order)
+
+
 def split(xs: Lists, into: int) -> Lists:
     """So many lists of equal length."""
     if into < 1 or len(xs) % into:

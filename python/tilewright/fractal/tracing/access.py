@@ -257,6 +257,23 @@ class Access(Formats):
 
     def gather(self, xs: ListValue, places: Any) -> ListValue:
         """Elements at listed places."""
+        value, length = self._listed_places(places)
+        return self.value("fractal.gather", [xs.value, value], self._resized(xs, length))
+
+    def scatter(self, xs: ListValue, places: Any, elements: ListValue) -> ListValue:
+        """A list with the elements at listed places replaced."""
+        value, length = self._listed_places(places)
+        kind, given = xs.type, elements.type
+        if not alike(given, kind):
+            raise UserError(f"{given} is not written into {kind}: both have one type")
+        if isinstance(given.lengths[0], int) and isinstance(length, int) and given.lengths[0] != length:
+            raise UserError(f"{given.lengths[0]} elements for {length} places: each element has one")
+        inner = [_either(*level) for level in zip(given.lengths[1:], kind.lengths[1:], strict=True)]
+        result = ListType((kind.lengths[0], *inner), kind.leaf)
+        return self.value("fractal.scatter", [elements.value, xs.value, value], result)
+
+    def _listed_places(self, places: Any) -> tuple[ir.Value, Size]:
+        """Integers of a list or an array as a tensor, and how many they are."""
         indices = places if isinstance(places, TensorValue | ListValue) else self.as_value(np.asarray(places))
         if isinstance(indices, list | np.ndarray):
             indices = self.as_list(indices)
@@ -271,7 +288,7 @@ class Access(Formats):
             sizes = [length if isinstance(length, int) else ir.ShapedType.get_dynamic_size()]
             tensor = ir.RankedTensorType.get(sizes, self.emitter.element_type(leaf.dtype))
             value = self.op("fractal.to_tensor", [indices.value], [tensor]).results[0]
-        return self.value("fractal.gather", [xs.value, value], self._resized(xs, length))
+        return value, length
 
     def tensor(self, xs: ListValue) -> TensorValue:
         """Lists of known lengths as one tensor."""

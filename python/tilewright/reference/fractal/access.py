@@ -105,6 +105,12 @@ def gather(_frame: Any, _node: Node, xs: Lists, places: np.ndarray) -> Lists:
     return access.gather(xs, places)
 
 
+@op("scatter")
+def scatter(_frame: Any, _node: Node, xs: Lists, into: Lists, places: np.ndarray) -> Lists:
+    """Elements written at places that a tensor holds."""
+    return access.scatter(xs, into, places)
+
+
 @op("flatten")
 def flatten(_frame: Any, _node: Node, xss: Lists) -> Lists:
     """The elements of all lists."""

@@ -79,6 +79,19 @@ func.func @join(%xs: !fractal.array<[2, 3] of tensor<8xf32>>, %ys: !fractal.arra
 
 // -----
 
+!list = !fractal.array<[2, ragged] of tensor<8xf32>>
+
+func.func @scatter(%x: !fractal.array<[2, 3] of tensor<8xf32>>, %y: !fractal.array<[2, 4] of tensor<8xf32>>,
+                   %at: tensor<2xi64>) {
+  %xs = fractal.cast %x : !fractal.array<[2, 3] of tensor<8xf32>> -> !list
+  %ys = fractal.cast %y : !fractal.array<[2, 4] of tensor<8xf32>> -> !list
+  // expected-error@+1 {{unsupported: 'fractal.scatter' writes lists of another length than those that they replace}}
+  %r = fractal.scatter %xs into %ys[%at] : !list, !list, tensor<2xi64> -> !list
+  return
+}
+
+// -----
+
 !x = tensor<8xf32>
 
 func.func @step(%ys: !fractal.array<[?] of !x>, %xs: !fractal.array<[5] of !x>, %zero: !x) -> !x {

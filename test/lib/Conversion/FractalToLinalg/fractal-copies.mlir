@@ -109,3 +109,23 @@ func.func @rows(%xs: !list, %x: tensor<7x8xf32>) -> tensor<19x8xf32> {
   %r = tensor.concat dim(0) %x, %rows : (tensor<7x8xf32>, tensor<12x8xf32>) -> tensor<19x8xf32>
   return %r : tensor<19x8xf32>
 }
+
+// -----
+
+!list = !fractal.array<[3] of tensor<4x8xf32>>
+!more = !fractal.array<[5] of tensor<4x8xf32>>
+
+// Each of five elements looks for the last of three indices that names it; one copy of leaves, nothing written twice.
+// CHECK-LABEL: func.func @scatter(
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%{{.*}}, %{{.*}} : tensor<3xi32>
+// CHECK-SAME: outs(%{{.*}} : tensor<5xi64>)
+// CHECK: arith.maxsi
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<5x4x8xf32>)
+// CHECK-DAG: tensor.extract %{{.*}} : tensor<3x4x8xf32>
+// CHECK-DAG: tensor.extract %{{.*}} : tensor<5x4x8xf32>
+// CHECK: arith.select
+// CHECK-NOT: linalg.generic
+func.func @scatter(%xs: !list, %ys: !more, %at: tensor<3xi32>) -> !more {
+  %r = fractal.scatter %xs into %ys[%at] : !list, !more, tensor<3xi32> -> !more
+  return %r : !more
+}

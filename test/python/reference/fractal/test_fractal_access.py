@@ -162,6 +162,21 @@ def gather(case, *_):
 
 
 @case
+def scatter(case, random_lists, programs):
+    into = random_lists(case.rng, case.depth)
+    places = [int(j) for j in case.rng.integers(0, len(into), len(case.xs))] if into else []
+    xs = case.xs if into else []
+    source = case.more(programs.lists(xs, case.depth), case.x)
+    dest = case.more(programs.lists(into, case.depth), case.x)
+    index = case.more(np.array(places, np.int64), "tensor<?xi64>")
+    text = f"%r0 = fractal.scatter {source} into {dest}[{index}] : {case.x}, {case.x}, tensor<?xi64> -> {case.x}"
+    expected = list(into)
+    for j, x in zip(places, xs, strict=True):
+        expected[j] = x
+    case.gives(text, (case.x, expected))
+
+
+@case
 def flatten(case, random_lists, programs):
     xss = random_lists(case.rng, case.depth + 1)
     text = f"%r0 = fractal.flatten {case.more(programs.lists(xss, case.depth + 1), case.xx)} : {case.xx} -> {case.x}"

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.plan.mesh.kernels import MatMul, Store
 from tilewright.plan.mesh.product import ALL, Product
-from tilewright.plan.mesh.shifting.rotation import Rotation, slots
+from tilewright.plan.mesh.shifting.rotation import Passing, Rotation, slots
 from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, differ, equal, term
 from tilewright.plan.mesh.writer import Writer, cores, slot
 from tilewright.sim.coremesh.program import Program, Slot
@@ -34,10 +34,23 @@ def transposed_product(product: Product) -> Program:
     return writer.program()
 
 
-def transposed_rounds(writer: Writer, product: Product, left: Slot, right: Rotation) -> Slot:
-    """Write all rounds, of operands that lie as `transposed_product` says; B is away from home then. Returns C."""
+def transposed_rounds(
+    writer: Writer,
+    product: Product,
+    left: Slot,
+    right: Rotation,
+    keep: Passing | None = None,
+    *,
+    turned_tiles: bool = False,
+) -> Slot:
+    """Write all rounds, of operands that lie as `transposed_product` says; B is away from home then. Returns C.
+
+    Args:
+        keep: what else is done with B's tile of a round.
+        turned_tiles: tiles of B are [k, n]: blocks of B^T on exchanged axes, not of B.
+    """
     rounds = product.blocks
-    state = _State(writer, product, left, right)
+    state = _State(writer, product, left, right, keep, turned_tiles)
     state.multiply(0)
     if rounds > 1:
         _wait(writer, right.start_shift(writer, 0))
@@ -73,8 +86,17 @@ def _tile(product: Product) -> tuple[int, int, int]:
 class _State:
     """Buffers of a program, and what is done with them in a round."""
 
-    def __init__(self, writer: Writer, product: Product, left: Slot, right: Rotation) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        product: Product,
+        left: Slot,
+        right: Rotation,
+        keep: Passing | None,
+        turned_tiles: bool,
+    ) -> None:
         self.writer, self.product, self.left, self.right = writer, product, left, right
+        self.keep, self.turned_tiles = keep, turned_tiles
         m, _, n = _tile(product)
         self.partial = writer.buffer("partial", (m, n), product.accumulator, 2) if product.width > 1 else ""
         self.total = writer.buffer("C", (m, n), product.accumulator, product.held_a)
@@ -82,8 +104,10 @@ class _State:
 
     def multiply(self, turn: TermLike) -> None:
         """The product of a round: the root's into C, the others' into one of two slots."""
-        kernel = MatMul(self.product.accumulator, transposed=True)
+        kernel = MatMul(self.product.accumulator, transposed=not self.turned_tiles)
         reads, root = (self.left, self.right.at(0, turn)), self.root(turn)
+        if self.keep:
+            self.keep(self.right.at(0, turn), turn)
         if self.product.width == 1:
             self.writer.compute(cores(order="ring"), kernel, reads, (self.block(turn),))
             return

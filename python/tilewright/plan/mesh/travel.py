@@ -246,7 +246,7 @@ def _keep(writer: Writer, step: Step, source: tuple[str, Term], end: str, distan
             if origin is None:
                 writer.compute(cores(*conditions), Store(), (slot(buffer, first + found),), (slot(end, number),))
                 continue
-            ways = _physical(term(origin), length) if step.origin_order == "ring" else [((), origin)]
+            ways = physical(term(origin), length) if step.origin_order == "ring" else [((), origin)]
             for more, where in ways:
                 who = cores(*conditions, *more, equal(place - distance, where))
                 writer.compute(who, Store(), (slot(buffer, first + found),), (slot(end, number),))
@@ -265,7 +265,7 @@ def logical(place: Term, length: int) -> list[tuple[tuple[Condition, ...], Term]
     return [even, odd] if length > 1 else [((), place)]
 
 
-def _physical(place: Term, length: int) -> list[tuple[tuple[Condition, ...], Term]]:
+def physical(place: Term, length: int) -> list[tuple[tuple[Condition, ...], Term]]:
     """Places on the line: of the first half of the folded ring, and of the second."""
     first, second = ((less(place * 2, length),), place * 2), ((at_least(place * 2, length),), 2 * (length - place) - 1)
     return [first, second] if length > 1 else [((), place)]

@@ -7,6 +7,11 @@ Tokens are cut along y and features along x, weights along both; nothing is repl
 dist-GEMM-T; norms and the softmax add up along x. All layouts coincide, so that residual sums and gates are local.
 Products that share an operand align it once; weights come aligned from the host.
 
+A layer that is followed by tokens on a smaller grid (``then``) leaves its weights, and what it cached, there: each core
+keeps its new rows of a matrix as the rings of the products bring them by, and then columns travel along x, of all
+matrices side by side (WaferLLM's transition, section 4.4). Products by ``o`` and ``down`` are dist-GEMM-T in such a
+layer, which wants these weights with their axes exchanged, as a token's layer does; so nothing is transposed.
+
 Several heads take turns, each on all cores, with queries of its columns alone: exact, at a cost per head. WaferLLM's
 released kernels, and so its times, have one head.
 """
@@ -31,10 +36,12 @@ from tilewright.plan.mesh.decoders.decoder_kernels import (
     Squares,
     SwiGLU,
 )
+from tilewright.plan.mesh.decoders.matrices import matrices
 from tilewright.plan.mesh.kernels import Fill, Store
+from tilewright.plan.mesh.moves.line_move import PassingBy, move_together
 from tilewright.plan.mesh.product import ALL, Accumulator, Product
 from tilewright.plan.mesh.reduction import Line, Scheme
-from tilewright.plan.mesh.shifting.rotation import Rotation, align, slots
+from tilewright.plan.mesh.shifting.rotation import Passing, Rotation, align, slots
 from tilewright.plan.mesh.shifting.shifted_product import compute_shift
 from tilewright.plan.mesh.terms import X, Y, at_least, less
 from tilewright.plan.mesh.transposed_product import transposed_rounds
@@ -50,12 +57,14 @@ class PrefillLayer:
         side: of the square grid.
         tokens: of the prompt.
         scheme: of the allreduces along x.
+        then: side of the grid of the tokens after it, at the first core; None: nothing moves.
     """
 
     decoder: Decoder
     side: int
     tokens: int
     scheme: Scheme = Scheme("k_tree", 1)
+    then: int | None = None
 
     def __post_init__(self) -> None:
         if min(self.side, self.tokens) < 1:
@@ -68,27 +77,41 @@ class PrefillLayer:
                 f"columns. Take a multiple of {self.decoder.heads}."
             )
         self.decoder.slice(self.side)
+        if self.then is not None and not 1 <= self.then <= self.side:
+            raise UserError(
+                f"Layers move from {self.side} x {self.side} cores to {self.then} x {self.then}: the second grid must "
+                "be a square within the first."
+            )
 
 
-def prefill_layer(what: PrefillLayer) -> Program:
+def prefill_layer(what: PrefillLayer, *, travel: bool = True) -> Program:
     """The program of a layer; ``x`` and ``y`` [tokens, width], in plain blocks along the folded rings.
 
     Inputs, besides ``x``, ``norm1`` and ``norm2`` [width]: weights ``q``, ``k``, ``v`` [width, features], where
     features are padded to as many as the columns have (`Decoder.slice`), ``o`` [features, width], ``up``, ``gate``,
     ``down``; ``cos`` and ``sin`` [tokens, features / 2]; ``rows`` and ``columns`` [tokens]: 1, 2, 3, ... as numbers.
     Outputs ``k`` and ``v`` [tokens, features] are what the cache holds then.
+
+    With ``then``, further outputs lie in blocks of that grid, as cores stand: ``next q`` and so on, weights without
+    their padding, and ``next cached k``, ``next cached v`` [tokens, width].
+
+    Args:
+        travel: with ``then``, columns travel; else they stay where they are, and those outputs are left out: the layer
+            by itself, for its time.
     """
     layer = _Layer(what)
     decoder, writer = what.decoder, layer.writer
+    last = layer.turned if what.then else layer.products
     x = layer.tensor("x", (what.tokens, decoder.width), (layer.rows, layer.width))
     names = {"q": layer.features, "k": layer.features, "v": layer.features}
     query, key, value = layer.rotated(layer.products(layer.norm(x, "norm1"), layer.width, names))
-    x = layer.add(layer.products(layer.attend(query, key, value), layer.features, {"o": layer.width})[0], x)
+    x = layer.add(last(layer.attend(query, key, value), layer.features, {"o": layer.width})[0], x)
     up, gate = layer.products(layer.norm(x, "norm2"), layer.width, {"up": layer.inner, "gate": layer.inner})
     gated = layer.operand("gated", layer.inner)
     writer.compute(ALL, SwiGLU(decoder.dtype), (up, gate), (gated.at(0),))
-    x = layer.add(layer.products(gated, layer.inner, {"down": layer.width})[0], x)
+    x = layer.add(last(gated, layer.inner, {"down": layer.width})[0], x)
     writer.output("y", (what.tokens, decoder.width), x, (Y, X), "ring")
+    layer.move_on(travel)
     return writer.program()
 
 
@@ -102,6 +125,8 @@ class _Layer:
         self.features, self.inner = self.decoder.slice(side), -(-self.decoder.hidden // side)
         self._sizes = {"o": self.decoder.width, "down": self.decoder.width}
         self._sizes |= {name: self.decoder.hidden for name in ("up", "gate")}
+        self._matrices = matrices(self.decoder, what.tokens, (side, what.then)) if what.then else {}
+        self._kept: dict[str, PassingBy] = {}
 
     def tensor(self, name: str, shape: tuple[int, int], tile: tuple[int, int]) -> Slot:
         """An input cut along both axes."""
@@ -148,9 +173,38 @@ class _Layer:
         found = []
         for number, (right, wide) in enumerate(zip(rights, names.values(), strict=True)):
             total = Accumulator(self.writer, self._product(summed, wide), "ring")
-            left = compute_shift(self.writer, total, left, right, side, home=number < len(rights) - 1)
+            keep = self._passing(list(names)[number])
+            left = compute_shift(self.writer, total, left, right, side, home=number < len(rights) - 1, keep=keep)
             found.append(slot(total.rounded()))
         return found
+
+    def turned(self, left: Rotation, summed: int, names: dict[str, int]) -> list[Slot]:
+        """An operand times weights that lie with their axes exchanged; it is not aligned."""
+        side, found = self.what.side, []
+        for name, wide in names.items():
+            buffer = self.writer.buffer(name, (summed, wide), self.decoder.dtype, slots(side, 1))
+            right = Rotation(buffer, "y", "ring", side, 1)
+            self.writer.input(name, self._shape(name, summed, wide), right.at(0), (X, Y), "ring")
+            product, keep = self._product(summed, wide), self._passing(name)
+            found.append(transposed_rounds(self.writer, product, left.at(0), right, keep, turned_tiles=True))
+        return found
+
+    def _passing(self, name: str, head: int = 0) -> Passing | None:
+        """What becomes of a matrix that goes round: its new rows are kept, once."""
+        if head or name not in self._matrices:
+            return None
+        matrix = self._matrices[name]
+        self._kept[name] = PassingBy(self.writer, matrix.along_y, matrix.before, self.decoder.dtype)
+        return self._kept[name].keep
+
+    def move_on(self, travel: bool) -> None:
+        """Everything that was kept is cut to its new rows, and goes to its columns on the next grid."""
+        moving = [(self._matrices[name].along_x, kept.cut()) for name, kept in self._kept.items()]
+        if not travel:
+            return
+        for name, home in zip(self._kept, move_together(self.writer, moving), strict=True):
+            matrix = self._matrices[name]
+            self.writer.output(f"next {name}", matrix.shape, slot(home), (X, Y) if matrix.turned else (Y, X), "linear")
 
     def _product(self, summed: int, wide: int) -> Product:
         side, decoder = self.what.side, self.decoder
@@ -189,8 +243,8 @@ class _Layer:
         self.writer.input("columns", (self.what.tokens,), columns, (X,), "ring")
         done = self.operand("attended", self.features)
         for head in range(self.decoder.heads):
-            weights = self._softmax(self._scores(self._of_head(query, head), key), rows, columns)
-            self._keep(head, self._weighted(weights, value), done.at(0))
+            weights = self._softmax(self._scores(self._of_head(query, head), key, head), rows, columns)
+            self._keep(head, self._weighted(weights, value, head), done.at(0))
         return done
 
     def _of_head(self, query: Slot, head: int) -> Slot:
@@ -209,7 +263,7 @@ class _Layer:
         here = cores(at_least(X, head * wide), less(X, (head + 1) * wide), order="ring")
         self.writer.compute(here, Store(), (source,), (target,))
 
-    def _scores(self, query: Slot, key: Slot) -> Slot:
+    def _scores(self, query: Slot, key: Slot, head: int) -> Slot:
         """Each head takes a copy of the keys round; those themselves stay."""
         side = self.what.side
         buffer = self.writer.buffer("k_round", (self.rows, self.features), self.decoder.dtype, slots(side, 1))
@@ -217,7 +271,7 @@ class _Layer:
         self.writer.compute(ALL, Store(), (key,), (right.at(0),))
         sizes = (self.rows * side, self.features * side, self.rows * side)
         product = Product(*sizes, side, side, self.decoder.dtype, self.decoder.accumulator)
-        return transposed_rounds(self.writer, product, query, right)
+        return transposed_rounds(self.writer, product, query, right, self._passing("cached k", head))
 
     def _softmax(self, scores: Slot, rows: Slot, columns: Slot) -> Rotation:
         writer, decoder = self.writer, self.decoder
@@ -233,7 +287,7 @@ class _Layer:
         writer.compute(ALL, RowDivide(decoder.dtype), (work, total), (done.at(0),))
         return done
 
-    def _weighted(self, weights: Rotation, value: Slot) -> Slot:
+    def _weighted(self, weights: Rotation, value: Slot, head: int) -> Slot:
         """Both operands were made on the chip: both are aligned, side by side; a copy of the values goes round."""
         side = self.what.side
         buffer = self.writer.buffer("v_round", (self.rows, self.features), self.decoder.dtype, slots(side, 1))
@@ -241,5 +295,6 @@ class _Layer:
         self.writer.compute(ALL, Store(), (value,), (right.at(0),))
         left, right = align(self.writer, [(weights, 1), (right, 1)])
         total = Accumulator(self.writer, self._product(self.rows, self.features), "ring")
-        compute_shift(self.writer, total, left, right, side, home=False)
+        keep = self._passing("cached v", head)
+        compute_shift(self.writer, total, left, right, side, home=False, keep=keep)
         return slot(total.rounded())

@@ -10,7 +10,7 @@ place and the round. The blocks that a core's new one is a part of are kept side
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -20,8 +20,8 @@ import numpy as np
 
 from tilewright.plan.mesh.kernels import Cut, Fill, Store
 from tilewright.plan.mesh.product import ALL
-from tilewright.plan.mesh.terms import Condition, P, Term, X, Y, at_least, equal, less, term
-from tilewright.plan.mesh.travel import logical
+from tilewright.plan.mesh.terms import Condition, P, Term, TermLike, X, Y, at_least, equal, less, term
+from tilewright.plan.mesh.travel import logical, physical
 from tilewright.plan.mesh.writer import Axis, Writer, cores, slot
 from tilewright.sim.coremesh.program import Order, Program, Slot
 from tilewright.sim.coremesh.ring import ring_positions
@@ -122,15 +122,15 @@ class Line:
             block = place * self.signs[0] + line * self.signs[1]
             yield (*of_place, *of_line), block % self.places[0] if self.signs[1] else block
 
-    def wanted_by(self, block: Term) -> Where:
+    def wanted_by(self, block: Term, place: Term) -> Where:
         """Whether a core's new block has a part of this one: of what there is, as padding does not travel."""
         (old, new), last = self.blocks, self.places[1]
         return (
-            less(block * old, (self.place + 1) * new),
-            at_least((block + 1) * old - 1, self.place * new),
-            *((less(self.place * new, self.size),) if (last - 1) * new >= self.size else ()),
+            less(block * old, (place + 1) * new),
+            at_least((block + 1) * old - 1, place * new),
+            *((less(place * new, self.size),) if (last - 1) * new >= self.size else ()),
             less(block, self.filled),
-            less(self.place, last),
+            less(place, last),
         )
 
     def wanted_behind(self, block: Term, place: Term, sign: int) -> Where:
@@ -151,87 +151,153 @@ def move(writer: Writer, line: Line, start: str) -> str:
     Args:
         start: a buffer with the old ones.
     """
-    return _Move(writer, line, start).write() if line.moves else start
+    return move_together(writer, [(line, start)])[0]
 
 
-def line_program(line: Line, tile: tuple[int, ...], dtype: Any) -> Program:
-    """A line by itself, on a mesh of one row, for its time: it has no inputs and outputs.
+def move_together(writer: Writer, parts: Sequence[tuple[Line, str]]) -> list[str]:
+    """Write how dimensions of several tensors move side by side: a round costs one switch of tasks for all of them.
 
     Args:
-        line: of one number (`Line.alone`).
-        tile: a core's, before.
+        parts: lines, with buffers of the old blocks.
+
+    Returns:
+        The buffers of the new ones.
     """
-    writer = Writer("line", 1, max(line.places))
-    move(writer, line, writer.buffer("start", tile, dtype))
+    moves = [_Move(writer, line, start) if line.moves else None for line, start in parts]
+    going = [one for one in moves if one]
+    for one in going:
+        one.begin()
+    with writer.loop(max((hops for one in going for hops in one.line.reach.values()), default=0)) as turn:
+        tokens = [token for one in going for token in one.hop(turn)]
+        if tokens:
+            writer.wait(tokens, "round")
+        for one in going:
+            one.arrive(turn)
+    return [one.kept.cut() if one else start for one, (_, start) in zip(moves, parts, strict=True)]
+
+
+def line_program(parts: Sequence[tuple[Line, tuple[int, ...]]], dtype: Any) -> Program:
+    """Lines that move side by side, by themselves on a mesh of one row, for their time: without inputs and outputs.
+
+    Args:
+        parts: lines of one number (`Line.alone`), with the tile of a core before.
+    """
+    writer = Writer("line", 1, max(place for line, _ in parts for place in line.places))
+    move_together(writer, [(line, writer.buffer("start", tile, dtype)) for line, tile in parts])
     return writer.program()
+
+
+class Kept:
+    """The old blocks that a core's new one is a part of, beside each other in one buffer."""
+
+    def __init__(self, writer: Writer, line: Line, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        self.writer, self.line, self.shape, self.dtype = writer, line, shape, dtype
+        self.length = writer.length(line.axis)
+        self.width = writer.length("x" if line.axis == "y" else "y")
+        self.lines: Where = () if line.across == self.width else (less(line.line, line.across),)
+        self.buffer = writer.buffer("kept", shape, dtype, line.kept)
+
+    def begin(self) -> None:
+        """Padding is zeros, as nothing else comes there."""
+        if self.line.padded:
+            with self.writer.turns(self.line.kept) as at:
+                self.writer.compute(ALL, Fill(self.shape, self.dtype), (), (slot(self.buffer, at),))
+
+    def keep(self, source: Slot, block: Term, where: Where) -> None:
+        """Keep the block that is here if it is wanted, on cores for which all of this holds."""
+        self.keep_at(self.line.place, source, block, (*self.lines, *where))
+
+    def keep_at(self, place: Term, source: Slot, block: Term, where: Where, order: Order = "linear") -> None:
+        """The same of cores that stand at a place; all is in coordinates of ``order``."""
+        line = self.line
+        first = place * line.blocks[1] // line.blocks[0]
+        who = cores(*where, *line.wanted_by(block, place), order=order)
+        self.writer.compute(who, Store(), (source,), (slot(self.buffer, block - first),))
+
+    def up_to(self, places: int) -> Where:
+        """The first places of lines that have blocks."""
+        return (*self.lines, *((less(self.line.place, places),) if places < self.length else ()))
+
+    def cut(self) -> str:
+        """New blocks out of those that were kept: one way for each place at which they can begin. Returns a buffer."""
+        line, writer = self.line, self.writer
+        old, new = line.blocks
+        begins = np.unique(np.arange(line.places[1]) * new % old).tolist()
+        if old == new:
+            return self.buffer
+        shape = tuple(new if dim == line.dim else size for dim, size in enumerate(self.shape))
+        end = writer.buffer("end", shape, self.dtype)
+        for begin in begins:
+            parts = [slot(self.buffer, at) for at in range((begin + new - 1) // old + 1)]
+            where = (*self.up_to(line.places[1]), *((equal(line.place * new % old, begin),) if old > 1 else ()))
+            writer.compute(cores(*where), Cut(line.dim, begin, new), parts, (slot(end),))
+        return end
+
+
+class PassingBy:
+    """Blocks that go round the rings of a mesh along y anyway, as operands of products do: kept as they pass.
+
+    Once a core has seen all of them it has its new block, and nothing had to be sent for that.
+    """
+
+    def __init__(self, writer: Writer, line: Line, shape: tuple[int, ...], dtype: np.dtype) -> None:
+        """``line`` is of axis y and all columns; its ``signs`` are those before the first round."""
+        self._kept, self._line = Kept(writer, line, shape, dtype), line
+        self._kept.begin()
+
+    def keep(self, source: Slot, turn: TermLike) -> None:
+        """In a round, what is in a slot; each round has brought blocks one place on."""
+        line, length = self._line, self._line.places[0]
+        block = (Y * line.signs[0] + X * line.signs[1] - turn) % length
+        for where, place in physical(Y, length):
+            self._kept.keep_at(place, source, block, where, "ring")
+
+    def cut(self) -> str:
+        """The buffer of the new blocks, after all rounds."""
+        return self._kept.cut()
 
 
 class _Move:
     """A move on the lines of a mesh.
 
     Attributes:
-        length, width: cores of the mesh along the axis, and across.
-        lines: those that have blocks.
-        kept: the buffer of old blocks that a new one is a part of, beside each other.
+        kept: the old blocks that a new one is a part of.
     """
 
     def __init__(self, writer: Writer, line: Line, start: str) -> None:
         self.writer, self.line, self.start = writer, line, start
         self.shape, self.dtype = writer.tile(start)
-        self.length = writer.length(line.axis)
-        self.width = writer.length("x" if line.axis == "y" else "y")
-        self.lines: Where = () if line.across == self.width else (less(line.line, line.across),)
-        self.kept = writer.buffer("kept", self.shape, self.dtype, line.kept)
+        self.kept = Kept(writer, line, self.shape, self.dtype)
+        self.length = self.kept.length
+        self._ways: list[_Way] = []
 
-    def write(self) -> str:
-        """Returns the buffer that has the new blocks."""
-        line, writer = self.line, self.writer
-        if line.padded:
-            with writer.turns(line.kept) as at:
-                writer.compute(ALL, Fill(self.shape, self.dtype), (), (slot(self.kept, at),))
-        self.keep(slot(self.start), line.place, ())
-        ways = [_Way(self, sign) for sign, reach in line.reach.items() if reach]
-        for way in ways:
-            have = self._up_to(line.places[0])
-            writer.compute(cores(*have), Store(), (slot(self.start),), (slot(way.buffer),))
-        with writer.loop(max(line.reach.values())) as turn:
-            if ways:
-                writer.wait([token for way in ways for token in way.hop(turn)], "round")
-            for way in ways:
-                way.keep(turn)
-        return self._cut()
+    def begin(self) -> None:
+        """What each core has: it keeps that, and puts it on its ways."""
+        self.kept.begin()
+        self._keep(slot(self.start), self.line.place, ())
+        self._ways = [_Way(self, sign) for sign, reach in self.line.reach.items() if reach]
+        for way in self._ways:
+            have = self.kept.up_to(self.line.places[0])
+            self.writer.compute(cores(*have), Store(), (slot(self.start),), (slot(way.buffer),))
+
+    def hop(self, turn: Term) -> list[str]:
+        """Blocks one hop on. Returns tokens."""
+        return [token for way in self._ways for token in way.hop(turn)]
+
+    def arrive(self, turn: Term) -> None:
+        """Keep what has come in a round."""
+        for way in self._ways:
+            self._keep(*way.come(turn))
 
     def cases(self, origin: Term) -> Iterator[tuple[Where, Term]]:
         """Cores of lines that have blocks, and the block that began at a place, by cases."""
-        for where, block in self.line.begun(origin, self.length, self.width):
-            yield (*self.lines, *where), block
+        for where, block in self.line.begun(origin, self.length, self.kept.width):
+            yield (*self.kept.lines, *where), block
 
-    def keep(self, source: Slot, origin: Term, where: Where) -> None:
+    def _keep(self, source: Slot, origin: Term, where: Where) -> None:
         """Keep the block that is here, and began at a place, if it is wanted."""
-        line = self.line
-        first = line.place * line.blocks[1] // line.blocks[0]
-        for more, block in self.cases(origin):
-            who = cores(*where, *more, *line.wanted_by(block))
-            self.writer.compute(who, Store(), (source,), (slot(self.kept, block - first),))
-
-    def _up_to(self, places: int) -> Where:
-        """The first places of lines that have blocks."""
-        return (*self.lines, *((less(self.line.place, places),) if places < self.length else ()))
-
-    def _cut(self) -> str:
-        """New blocks out of those that were kept: one way for each place at which they can begin."""
-        line, writer = self.line, self.writer
-        old, new = line.blocks
-        begins = np.unique(np.arange(line.places[1]) * new % old).tolist()
-        if old == new:
-            return self.kept
-        shape = tuple(new if dim == line.dim else size for dim, size in enumerate(self.shape))
-        end = writer.buffer("end", shape, self.dtype)
-        for begin in begins:
-            parts = [slot(self.kept, at) for at in range((begin + new - 1) // old + 1)]
-            where = (*self._up_to(line.places[1]), *((equal(line.place * new % old, begin),) if old > 1 else ()))
-            writer.compute(cores(*where), Cut(line.dim, begin, new), parts, (slot(end),))
-        return end
+        for more, block in self.line.begun(origin, self.length, self.kept.width):
+            self.kept.keep(source, block, (*where, *more))
 
 
 class _Way:
@@ -257,11 +323,10 @@ class _Way:
         ]
         return [*sends, *takes]
 
-    def keep(self, turn: Term) -> None:
-        """Keep what has come in a round."""
-        around = self.around
-        origin = around.line.place - (turn + 1) * self.sign
-        around.keep(slot(self.buffer, (turn + 1) % 2), origin, self._on_line(origin))
+    def come(self, turn: Term) -> tuple[Slot, Term, Where]:
+        """What has come in a round: where it is, where it began, and the cores to which anything came."""
+        origin = self.around.line.place - (turn + 1) * self.sign
+        return slot(self.buffer, (turn + 1) % 2), origin, self._on_line(origin)
 
     def _who(self, place: Term, origin: Term) -> Iterator[Where]:
         """Cores for which a place hands on what began at another."""

@@ -134,16 +134,6 @@ def lines_of(what: Reshape) -> list[Line]:
     return found
 
 
-def steps_of(what: Reshape) -> list[tuple[Line, tuple[int, ...]]]:
-    """The moves along lines that move anything, with the tile that a core has before each."""
-    tile, found = [*what.stacked, *what.tiles[0]], []
-    for line in lines_of(what):
-        if line.moves:
-            found.append((line, tuple(tile)))
-        tile[line.dim] = line.blocks[1]
-    return found
-
-
 def _turns(what: Reshape) -> list[Line]:
     """The same to exchanged axes, of skewed operands.
 

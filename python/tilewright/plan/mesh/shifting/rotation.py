@@ -12,11 +12,15 @@ to line.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tilewright.plan.mesh.terms import P, Term, TermLike, X, Y, at_least, less, term
 from tilewright.plan.mesh.writer import Axis, Writer, cores, slot
 from tilewright.sim.coremesh.program import Order, Slot
+
+#: What is done with a tile in a round, besides multiplying it: its slot, and how many shifts were made before.
+Passing = Callable[[Slot, TermLike], None]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from tilewright.plan.mesh.product import Accumulator, Product
-from tilewright.plan.mesh.shifting.rotation import Rotation, align, slots
+from tilewright.plan.mesh.shifting.rotation import Passing, Rotation, align, slots
 from tilewright.plan.mesh.terms import X, Y
 from tilewright.plan.mesh.writer import Writer
 from tilewright.sim.coremesh.program import Order, Program
@@ -51,9 +51,18 @@ def shifted_products(products: Sequence[Product], algorithm: Literal["meshgemm",
 
 
 def compute_shift(
-    writer: Writer, total: Accumulator, left: Rotation, right: Rotation, rounds: int, home: bool
+    writer: Writer,
+    total: Accumulator,
+    left: Rotation,
+    right: Rotation,
+    rounds: int,
+    home: bool,
+    keep: Passing | None = None,
 ) -> Rotation:
     """Rounds of multiplying what has met while both operands shift; the last shifts A alone, home, or nothing.
+
+    Args:
+        keep: what else is done with B's tile of a round.
 
     Returns:
         A as it lies then.
@@ -61,10 +70,14 @@ def compute_shift(
     with writer.loop(rounds - 1) as turn:
         tokens = left.start_shift(writer, turn) + right.start_shift(writer, turn)
         total.add(left.at(0, turn), right.at(0, turn))
+        if keep:
+            keep(right.at(0, turn), turn)
         if tokens:
             writer.wait(tokens, "round")
     tokens = left.start_shift(writer, rounds - 1) if home else []
     total.add(left.at(0, rounds - 1), right.at(0, rounds - 1))
+    if keep:
+        keep(right.at(0, rounds - 1), rounds - 1)
     if tokens:
         writer.wait(tokens, "round")
     return left.after(rounds)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,34 +18,23 @@ from tilewright.plan.mesh.attention import mask
 from tilewright.plan.mesh.decoders.decode_layer import DecodeLayer, decode_layer
 from tilewright.plan.mesh.decoders.decoder import Decoder, full_width
 from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
-from tilewright.plan.mesh.decoders.transition import Move, Transition, cached_rows, time_move, time_transition
+from tilewright.plan.mesh.decoders.transition import Transition, cached_rows, time_columns
 from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.kv_cache import Cache
-from tilewright.plan.mesh.moves.reshape_grid import Reshape
-from tilewright.sim.coremesh.checks.memory import core_classes
 from tilewright.sim.coremesh.functional import run
 from tilewright.sim.coremesh.machine import machine
 from tilewright.sim.coremesh.timing import time_program
 
+GRIDS = [
+    (4, 2, 4, (8, 6, 2, 1)),  # two columns a head, then one
+    (3, 3, 6, (6, 5, 3, 3)),  # the same grid, by other layouts
+    (5, 3, 3, (10, 7, 1, 1)),  # one head, all padded, blocks of odd and even sizes
+    (2, 1, 3, (4, 3, 1, 1)),
+    (7, 4, 8, (20, 31, 1, 1)),  # cores that have padding alone
+]
 
-def moved(what: Transition, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """All matrices, by the programs."""
-    found = {}
-    for move in what.moves():
-        together = np.stack([tensors[name] for name in move.names])
-        found |= dict(zip(move.names, run(move.program(), {"x": together})["x"], strict=True))
-    return found
 
-
-@pytest.mark.parametrize(
-    ("side", "rows", "tokens", "sizes"),
-    [
-        (4, 2, 4, (8, 6, 2, 1)),  # two columns a head, then one
-        (3, 3, 6, (6, 5, 3, 3)),  # the same grid, by other layouts
-        (5, 3, 3, (10, 7, 1, 1)),  # one head, all padded, blocks of odd and even sizes
-        (2, 1, 3, (4, 3, 1, 1)),
-    ],
-)
+@pytest.mark.parametrize(("side", "rows", "tokens", "sizes"), GRIDS)
 def test_the_token_after_a_prompt(side: int, rows: int, tokens: int, sizes: tuple[int, int, int, int]):
     """It attends to all of the prompt, on the other grid, with the weights and caches that came there."""
     decoder = Decoder(*sizes)
@@ -52,16 +43,18 @@ def test_the_token_after_a_prompt(side: int, rows: int, tokens: int, sizes: tupl
     wide = weights | {name: full_width(weights[name], decoder) for name in ("k", "v")}
     x = generator.standard_normal((tokens + 1, decoder.width)).astype(np.float32)
     cache = Cache("shift", rows, rows, tokens // rows + 1, rows * decoder.slice(rows))
-    what = Transition(PrefillLayer(decoder, side, tokens), cache)
-    prompt = run(prefill_layer(what.prefill), given_of(what.prefill, weights, x[:-1]))
+    what = Transition(PrefillLayer(decoder, side, tokens, then=rows), cache)
+    given = given_of(what.prefill, weights, x[:-1])
+    prompt = run(prefill_layer(what.prefill), given)
+    alone = run(prefill_layer(replace(what.prefill, then=None)), given)
+    np.testing.assert_allclose(prompt["y"], alone["y"], rtol=3e-5, atol=3e-5)
     cached = {f"cached {name}": prompt[name][:, : decoder.width] for name in ("k", "v")}
-    there = moved(what, {**wide, **cached})
     for name, value in {**wide, **cached}.items():
-        if name in there:
-            np.testing.assert_array_equal(there[name], value)
+        if name in what.matrices:
+            np.testing.assert_array_equal(prompt[f"next {name}"], value)
     token = DecodeLayer(decoder, cache, tokens)
     given = {"x": x[-1], "mask": mask(cache, tokens + 1), **inputs_of(token, weights)}
-    given |= {name: cached_rows(cache, there[f"cached {name}"]) for name in ("k", "v")}
+    given |= {name: cached_rows(cache, prompt[f"next cached {name}"]) for name in ("k", "v")}
     found = run(decode_layer(token), given)["y"]
     inner, at = normal(x, weights["norm1"], decoder.eps), np.arange(tokens + 1)
     query, keys = (rotated(inner @ wide[name], decoder, at) for name in ("q", "k"))
@@ -71,49 +64,51 @@ def test_the_token_after_a_prompt(side: int, rows: int, tokens: int, sizes: tupl
 
 def test_each_tile_lies_where_the_layer_wants_it():
     """The blocks that arrive are those of the decode layer's inputs: `o` by columns of cores, keys by rows."""
-    what = Transition(PrefillLayer(Decoder(16, 24, 2, 1), 4, 6), Cache("shift", 2, 2, 4, 16))
-    last = {move.names: move.program() for move in what.moves()}
-    layer = decode_layer(DecodeLayer(what.decoder, what.cache, 6))
+    decoder = Decoder(16, 24, 2, 1)
+    what = Transition(PrefillLayer(decoder, 4, 6, then=2), Cache("shift", 2, 2, 4, 16))
+    program, layer = prefill_layer(what.prefill), decode_layer(DecodeLayer(decoder, what.cache, 6))
     wanted = {place.name: place for place in layer.inputs}
-    shapes = {buffer.name: buffer.shape for buffer in layer.buffers}
+    left = {place.name: place for place in program.outputs}
+    shapes = {one: {buffer.name: buffer.shape for buffer in one.buffers} for one in (program, layer)}
     for name in ("o", "down"):
-        place, goal = last[(name,)].outputs[0], wanted[name]
-        piece = next(buffer.shape for buffer in last[(name,)].buffers if buffer.name == place.slot.buffer)
+        place, goal = left[f"next {name}"], wanted[name]
+        pieces = shapes[program][place.slot.buffer], shapes[layer][goal.slot.buffer]
+        assert pieces[0] == pieces[1]
         for core in np.ndindex(2, 2):
-            first = [int(expr(core)) * size for expr, size in zip(place.block[1:], piece[1:], strict=True)]
-            assert first == [
-                int(expr(core)) * size for expr, size in zip(goal.block, shapes[goal.slot.buffer], strict=True)
-            ]
+            assert [int(expr(core)) for expr in place.block] == [int(expr(core)) for expr in goal.block]
 
 
-@pytest.mark.parametrize("kind", range(5))
+def test_new_rows_cost_copies_alone():
+    """Rings bring them by: the layer takes less than without them, as two products need no aligned operand."""
+    decoder, which = Decoder(44, 88, dtype=np.float16, accumulator=np.float16), machine("wse2", "calibrated")
+    plain = PrefillLayer(decoder, 11, 18)
+    times = [
+        time_program(prefill_layer(one, travel=False), which, loads=False).cycles
+        for one in (plain, replace(plain, then=6))
+    ]
+    assert times[1] < times[0]
+
+
 @pytest.mark.parametrize("layers", [1, 3])
-def test_times_of_lines(kind: int, layers: int):
-    """Lines by themselves take no less than the grid, and no more than cores gain that go on early."""
+def test_times_of_columns(layers: int):
+    """A row by itself takes what the rows of the grid take after the layer."""
     decoder = Decoder(40, 90, dtype=np.float16, accumulator=np.float16)
-    what = Transition(PrefillLayer(decoder, 11, 18), Cache("shift", 6, 6, 4, 42, np.float16))
-    which, move = machine("wse2", "calibrated"), what.moves(layers)[kind]
-    found, grid = time_move(move, which, samples=11), time_program(move.program(), which, loads=False)
-    assert grid.cycles - 1e-3 <= found.cycles <= 1.1 * grid.cycles
-    assert found.peak == core_classes(move.program())[0].peak < which.sram_bytes
-
-
-def test_samples_of_lines_are_no_bound():
-    """The slowest line may be none of five; all of them take no less than the grid."""
-    what = Reshape(28, 41, (15, 15), (13, 13), np.float16, "ring", skewed=True, copies=1)
-    which, move = machine("wse2", "calibrated"), Move(("x",), what)
-    grid = time_program(move.program(), which, loads=False).cycles
-    five, all_lines = (time_move(move, which, samples).cycles for samples in (5, 15))
-    assert 0.9 * grid < five < grid <= all_lines + 1e-3
+    what = Transition(PrefillLayer(decoder, 11, 18, then=6), Cache("shift", 6, 6, 4, 48, np.float16))
+    which = machine("wse2", "calibrated")
+    found = time_columns(what, which, layers)
+    assert found.peak < which.sram_bytes
+    if layers == 1:
+        both, first = (
+            time_program(prefill_layer(what.prefill, travel=travel), which, loads=False).cycles
+            for travel in (True, False)
+        )
+        assert both - first == pytest.approx(found.cycles, rel=0.02)
 
 
 def test_more_layers_cost_fewer_rounds():
-    what = Transition(PrefillLayer(Decoder(40, 90), 11, 18), Cache("shift", 6, 6, 4, 42))
-    one, four = (
-        sum(move.cycles for move in time_transition(what, machine("wse2", "calibrated"), layers)) / layers
-        for layers in (1, 4)
-    )
-    assert four < 0.5 * one
+    what = Transition(PrefillLayer(Decoder(40, 90), 11, 18, then=6), Cache("shift", 6, 6, 4, 48))
+    one, four = (time_columns(what, machine("wse2", "calibrated"), layers).cycles / layers for layers in (1, 4))
+    assert four < 0.85 * one
 
 
 @pytest.mark.slow
@@ -121,24 +116,32 @@ def test_a_wafer():
     """8B from 660 x 660 to 360 x 360 cores, blocks of 7 rows to blocks of 12."""
     half = np.dtype(np.float16)
     decoder = Decoder(4096, 14336, dtype=half, accumulator=half)
-    what = Transition(PrefillLayer(decoder, 660, 4320), Cache("shift", 360, 360, 13, 4320, half))
-    took = time_transition(what, machine("wse2", "calibrated"), 4)
-    assert 5e5 < sum(move.cycles for move in took) / 4 < 2e6
+    what = Transition(PrefillLayer(decoder, 660, 4320, then=360), Cache("shift", 360, 360, 13, 4320, half))
+    which = machine("wse2", "calibrated")
+    took = time_columns(what, which, 2)
+    assert 4e5 < took.cycles / 2 < 6e5
+    assert took.peak < which.sram_bytes
 
 
-def test_programs_fit_a_router():
-    what = Transition(PrefillLayer(Decoder(8, 6, 2, 1), 4, 4), Cache("shift", 2, 2, 4, 8))
-    for move in what.moves(2):
-        _, report = fit_program(move.program(), machine("wse2"))
-        assert max(one.hops for one in report.distances) == 1
+@pytest.mark.parametrize("side", [8, 12])
+def test_programs_fit_a_router(side: int):
+    """All colors of WSE-2 are taken, by however many cores."""
+    layer = prefill_layer(PrefillLayer(Decoder(44, 60), side, 9, then=side // 2 + 1))
+    _, report = fit_program(layer, machine("wse2"))
+    assert report.colors == 21 and report.paths == (15, 6)
 
 
 def test_what_cannot_move():
-    prompt = PrefillLayer(Decoder(16, 24, 2, 1), 4, 6)
+    decoder = Decoder(16, 24, 2, 1)
     with pytest.raises(UserError, match="square within the first"):
+        PrefillLayer(decoder, 4, 6, then=5)
+    prompt = PrefillLayer(decoder, 4, 6, then=2)
+    with pytest.raises(UserError, match="both must be the same square"):
         Transition(prompt, Cache("shift", 2, 4, 4, 16))
+    with pytest.raises(UserError, match="side None"):
+        Transition(replace(prompt, then=None), Cache("shift", 2, 2, 4, 16))
     with pytest.raises(UserError, match="Pad the prompt"):
-        Transition(prompt, Cache("shift", 4, 4, 4, 16))
+        Transition(replace(prompt, then=4), Cache("shift", 4, 4, 4, 16))
     with pytest.raises(UserError, match="Pad the prompt"):
         Transition(prompt, Cache("concat", 2, 2, 8, 16))
     with pytest.raises(UserError, match="does not fit a cache of 4"):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+from math import gcd, lcm
 
 import numpy as np
 
@@ -33,11 +34,18 @@ def _decoder(width: int, hidden: int) -> Decoder:
     return Decoder(width, hidden, dtype=HALF, accumulator=HALF)
 
 
-def prefill(model: str, side: int, tokens: int, small: int) -> Program:
-    """A layer on a grid of ``small`` rows with the tiles of ``side`` rows."""
+def prefill(model: str, side: int, tokens: int, small: int, then: int | None = None) -> Program:
+    """A layer on a grid of ``small`` rows with the tiles of ``side`` rows.
+
+    Args:
+        then: rows of the grid on which tokens follow; new rows of matrices are kept, columns do not travel.
+    """
     sizes = MODELS[model]
-    width, hidden, rows = (tile(size, side) * small for size in (sizes.width, sizes.hidden, tokens))
-    return prefill_layer(PrefillLayer(_decoder(width, hidden), small, rows))
+    second = small * then // side if then else None
+    # With a second grid, sizes fill that one: so blocks are as large on both small grids as on the whole ones.
+    grid, rows = (then, second) if then and second else (side, small)
+    width, hidden, prompt = (tile(size, grid) * rows for size in (sizes.width, sizes.hidden, tokens))
+    return prefill_layer(PrefillLayer(_decoder(width, hidden), small, prompt, then=second), travel=False)
 
 
 def decode(model: str, side: int, tokens: int) -> Program:
@@ -53,13 +61,29 @@ def transition(model: str, first: int, then: int, tokens: int = TOKENS) -> Trans
     rows = tile(tokens, then)
     decoder = _decoder(MODELS[model].width, MODELS[model].hidden)
     cache = Cache("shift", then, then, rows + 1, then * decoder.slice(then), HALF)
-    return Transition(PrefillLayer(decoder, first, rows * then), cache)
+    return Transition(PrefillLayer(decoder, first, rows * then, then=then), cache)
 
 
 @functools.cache
 def prefill_cycles(model: str, side: int, preset: str, tokens: int = TOKENS) -> float:
     """Of one layer; from smaller grids with tiles of the same size."""
     return time_grown(lambda small: prefill(model, side, tokens, small), side, machine("wse2", preset)).cycles
+
+
+@functools.cache
+def last_prefill_cycles(model: str, side: int, then: int, tokens: int) -> float:
+    """Of one layer that is followed by tokens on another grid: from pairs of smaller grids in the same proportion.
+
+    Both halves of the samples agree to two thousandths.
+    """
+    unit = lcm(2, side // gcd(side, then))
+    return time_grown(
+        lambda small: prefill(model, side, tokens, small, then),
+        side,
+        machine("wse2", "calibrated"),
+        step=unit * -(-8 // unit),
+        bend=2e-3,
+    ).cycles
 
 
 @functools.cache

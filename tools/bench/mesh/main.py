@@ -14,10 +14,10 @@ from typing import Any, get_args
 
 from bench import records
 from bench.mesh import booksim
-from bench.mesh.layers import HALF, decode, decode_cycles, prefill_cycles, tile, transition
+from bench.mesh.layers import HALF, decode, decode_cycles, last_prefill_cycles, prefill_cycles, tile, transition
 from bench.mesh.published import A100_WATTS, CAPACITIES, ENERGY, MODELS, REQUESTS, TOKENS
 from bench.mesh.speed import speed
-from tilewright.plan.mesh.decoders.transition import time_transition
+from tilewright.plan.mesh.decoders.transition import time_columns
 from tilewright.plan.mesh.kv_cache import capacity
 from tilewright.plan.mesh.multicast_product import all_gather_product, summa
 from tilewright.plan.mesh.product import Product
@@ -28,8 +28,8 @@ from tilewright.sim.coremesh.timing import Sync, time_program
 
 Row = dict[str, Any]
 WSE = machine("wse2", "calibrated")
-#: Layers that move together from grid to grid.
-TOGETHER = 4
+#: Layers whose columns move together from grid to grid: as many as the memory of a core holds.
+TOGETHER = 2
 
 
 def rates() -> list[Row]:
@@ -49,15 +49,16 @@ def _rate(cycles: float, model: str, tokens: int) -> float:
 
 
 def requests() -> list[Row]:
-    """Table 2: tokens put out per second of a request; prefill, and decode with a cache that grows (trapezoids).
+    """Table 2: tokens put out per second of a request: prefill, the move between the grids, and decode.
 
-    What the transition between the two grids takes is not in it: see `transitions`.
+    The cache grows while tokens are made: decode is timed at five lengths (trapezoids).
     """
     rows = []
     for name, (first, then, published) in REQUESTS.items():
         layers = MODELS[name].layers
         for (given, made), rate in published.items():
-            begins = prefill_cycles(name, first, "calibrated", given)
+            begins = last_prefill_cycles(name, first, then, given)
+            begins += time_columns(transition(name, first, then, given), WSE, TOGETHER).cycles / TOGETHER
             steps = [decode_cycles(name, then, "calibrated", given + part * made // 4) for part in range(5)]
             mean = (steps[0] / 2 + sum(steps[1:-1]) + steps[-1] / 2) / 4
             rows.append(
@@ -69,15 +70,18 @@ def requests() -> list[Row]:
 def transitions() -> list[Row]:
     """From the prompt's grid to the tokens' (table 2): all layers' weights and caches, so many layers at a time.
 
-    An estimate: a sample of the lines of cores is simulated instead of grids, step by step. No figures are published.
+    Columns travel after the layer; what the layer takes more, or less, as it keeps new rows, is the second figure. None
+    are published.
     """
     rows = []
     for name, (first, then, _) in REQUESTS.items():
-        took = time_transition(transition(name, first, then), WSE, TOGETHER)
-        cycles = sum(one.cycles for one in took) / TOGETHER
+        took = time_columns(transition(name, first, then), WSE, TOGETHER)
+        cycles, layers = took.cycles / TOGETHER, MODELS[name].layers
+        keeping = last_prefill_cycles(name, first, then, TOKENS) - prefill_cycles(name, first, "calibrated")
         row: Row = {"what": f"transition {name} {first} to {then}, {TOGETHER} layers at a time"}
-        row |= {"cycles_per_layer": round(cycles), "peak_bytes": max(one.peak for one in took)}
-        rows.append(row | {"milliseconds": round(1e3 * WSE.seconds(cycles * MODELS[name].layers), 1)})
+        row |= {"cycles_per_layer": round(cycles), "peak_bytes": took.peak}
+        row["milliseconds"] = round(1e3 * WSE.seconds(cycles * layers), 1)
+        rows.append(row | {"milliseconds_in_prefill": round(1e3 * WSE.seconds(keeping * layers), 1)})
     return rows
 
 

@@ -5,7 +5,8 @@
 
 Compute-shift rounds with tiles of one size take a time that is affine in the side of the grid once the grid is larger
 than what the rounds' messages cross: so many rounds more, of the same time each. Where three grids confirm that to the
-tick, a fourth follows.
+tick, a fourth follows. Programs that also do something once per ring are on such a line but for a rest that does not
+grow: they say how much of a bend is allowed.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ class Grown:
     Attributes:
         cycles: on the grid that was asked for.
         samples: (side, cycles) pairs that were simulated.
+        bend: by which part cycles per side differ between the two halves of the samples; 0 on a line.
     """
 
     cycles: float
     samples: tuple[tuple[int, float], ...]
+    bend: float = 0.0
 
 
 def time_grown(
@@ -41,6 +44,7 @@ def time_grown(
     least: int = 16,
     most: int = 96,
     step: int = 8,
+    bend: float = 0.0,
 ) -> Grown:
     """Return the time of ``make(side)``.
 
@@ -48,6 +52,7 @@ def time_grown(
         make: the program on a square grid of a side, with tiles that do not depend on it.
         least: the first sample's side at least; doubled until three samples, ``step`` apart, are on a line.
         most: the last sample's side at most.
+        bend: by which part the samples' two slopes may differ; the second one is then taken.
 
     Raises:
         UserError: no three samples are.
@@ -64,9 +69,12 @@ def time_grown(
         if side <= first + 2 * step:
             return Grown(sampled(side), tuple(sorted(samples.items())))
         low, middle, high = (sampled(first + step * number) for number in range(3))
-        slope = (high - low) / (2 * step)
-        if abs(low + high - 2 * middle) < 1.5e-3:
-            return Grown(low + slope * (side - first), tuple(sorted(samples.items())))
+        slope, bent = (high - low) / (2 * step), abs(low + high - 2 * middle)
+        found = tuple(sorted(samples.items()))
+        if bent < 1.5e-3:
+            return Grown(low + slope * (side - first), found)
+        if bent < bend * (high - middle):
+            return Grown(high + (high - middle) / step * (side - first - 2 * step), found, bent / (high - middle))
         least *= 2
     raise UserError(
         f"times on grids of {sorted(samples)} rows are not on a line: {[samples[one] for one in sorted(samples)]} "

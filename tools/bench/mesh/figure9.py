@@ -9,7 +9,7 @@ The figure's values are printed nowhere; what is compared is the order of the al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, get_args
 
@@ -29,19 +29,21 @@ ALGORITHMS: dict[str, Callable[[Product], Program]] = {
     "summa": summa,
     "all_gather": all_gather_product,
 }
-#: Rounds of these depend on the round: no period is found, and each is simulated.
-IN_FULL = ("summa", "all_gather")
 
 
-def rows(sides: Sequence[int], sizes: Sequence[int] = SIZES) -> Iterator[dict[str, Any]]:
-    """Rows of cycles, one per grid, size and semantics; with the cycles that multiply-adds alone take."""
-    ideal = machine("wse2")
-    for side in sides:
-        for size in sizes:
-            for sync in get_args(Sync):
-                row: dict[str, Any] = {"what": f"{size} x {size} x {size}, {side} x {side}, {sync}"}
-                row["multiply_adds"] = round(size**3 / side**2 / ideal.macs_per_cycle(16))
-                yield row | {name: cycles(name, size, side, sync) for name in ALGORITHMS}
+def rows(side: int, algorithms: Sequence[str] = tuple(ALGORITHMS)) -> list[dict[str, Any]]:
+    """Rows of cycles, one per size and semantics, on one grid; with the cycles that multiply-adds alone take.
+
+    SUMMA's and all-gather's rounds depend on their number: no period is found, and each is simulated.
+    """
+    ideal, found = machine("wse2"), []
+    for size in SIZES:
+        tile = size // side
+        for sync in get_args(Sync):
+            row: dict[str, Any] = {"what": f"{size} x {size} x {size}, {side} x {side}, {sync}"}
+            row["multiply_adds"] = side * -(-(tile**3) // ideal.macs_per_cycle(16))
+            found.append(row | {name: cycles(name, size, side, sync) for name in algorithms})
+    return found
 
 
 def cycles(algorithm: str, size: int, side: int, sync: Sync) -> float:

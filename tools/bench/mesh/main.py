@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from bench import records
-from bench.mesh import booksim
+from bench.mesh import booksim, figure9
 from bench.mesh.layers import HALF, decode, decode_cycles, last_prefill_cycles, prefill_cycles, tile, transition
 from bench.mesh.published import A100_WATTS, CAPACITIES, ENERGY, MODELS, REQUESTS, TOKENS
 from bench.mesh.speed import speed
@@ -152,18 +152,36 @@ TABLES: dict[str, Callable[[], list[Row]]] = {
     "products": products,
     "speed": speed,
 }
+#: Tables that take minutes to hours of a processor, one per grid: only where they are named.
+LONG: dict[str, Callable[[Sequence[str]], list[Row]]] = {
+    f"figure9_{side}": partial(figure9.rows, side) for side in figure9.SIDES
+}
 
 
 def main(argv: Sequence[str]) -> int:
     """Print the tables, and write them as JSON; returns 0."""
     parser = argparse.ArgumentParser(prog="tools/bench/run mesh", description="Decoders on a wafer, simulated.")
-    parser.add_argument("--table", metavar="A,B", default=",".join(TABLES), help=f"of {', '.join(TABLES)} (all)")
+    parser.add_argument(
+        "--table",
+        metavar="A,B",
+        default=",".join(TABLES),
+        help=f"of {', '.join(TABLES)} (all of these), {', '.join(LONG)} (long)",
+    )
+    parser.add_argument(
+        "--algorithms",
+        metavar="A,B",
+        default=",".join(figure9.ALGORITHMS),
+        help=f"of the long tables: of {', '.join(figure9.ALGORITHMS)} (all); the last two take longest",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
     parser.add_argument(
         "--booksim", type=Path, metavar="PATH", help="table `booksim` only: tier T2 beside that binary of BookSim2"
     )
     arguments = parser.parse_args(argv)
-    tables = TABLES if arguments.booksim is None else {"booksim": partial(booksim.rows, arguments.booksim)}
+    algorithms = arguments.algorithms.split(",")
+    tables = TABLES | {name: partial(table, algorithms) for name, table in LONG.items()}
+    if arguments.booksim is not None:
+        tables = {"booksim": partial(booksim.rows, arguments.booksim)}
     chosen = list(tables) if arguments.booksim else arguments.table.split(",")
     tier = "T2" if arguments.booksim else "T1"
     if arguments.booksim:

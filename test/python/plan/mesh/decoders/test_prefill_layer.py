@@ -8,11 +8,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bench.mesh.layers import prefill
 from python.plan.mesh.decoders.layers_in_numpy import Weights, attention, layer_tail, normal, rotated, weights_of
 from tilewright.core.errors import UserError
 from tilewright.plan.mesh.decoders.decoder import Decoder, full_width, rotary
 from tilewright.plan.mesh.decoders.prefill_layer import PrefillLayer, prefill_layer
+from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.sim.coremesh.functional import run
+from tilewright.sim.coremesh.machine import machine
 
 
 def padded(weight: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -65,3 +68,11 @@ def test_a_prompt(side: int, tokens: int, sizes: tuple[int, int, int, int]):
 def test_heads_that_do_not_fit():
     with pytest.raises(UserError, match="4 heads do not fit 6 columns"):
         PrefillLayer(Decoder(16, 8, 4, 4), 6, 8)
+
+
+@pytest.mark.parametrize("side", [12, 24, pytest.param(180, marks=pytest.mark.slow)])
+def test_what_a_router_holds_does_not_grow(side: int):
+    """Tiles of 8B on 720 rows: colors, paths and memory are the same on any grid, and all checks pass."""
+    _, report = fit_program(prefill("8B", 720, 4096, side), machine("wse2"))
+    assert (report.colors, report.paths, report.classes[0].peak) == (17, (11, 6), 2508)
+    assert report.deadlock.kind == "accept"

@@ -4,7 +4,7 @@
 """Products of the sizes of WaferLLM's figure 9, on its grids, by four algorithms under three semantics.
 
 The figure's values are printed nowhere; what is compared is the order of the algorithms. Half precision, preset
-`ideal`, whole grids: no smaller one stands for another.
+`ideal`, whole grids: no smaller one stands for another. Memory is not checked: all-gather's panels fit no core.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.mesh.figure9 import ALGORITHMS, rows
+from bench.mesh.figure9 import ALGORITHMS, SIDES, rows
 from bench.mesh.main import main
 from bench.mesh.published import CAPACITIES, ENERGY, MODELS, REQUESTS
 
@@ -47,6 +47,7 @@ def test_committed_results():
 def test_committed_products_of_figure_9():
     """MeshGEMM is never behind; in rendezvous and lock-step it is ahead of what is not bound by its multiply-adds."""
     tables = json.loads(max(RESULTS.glob("figure9-*.json")).read_text())["tables"]
+    assert [len(tables[f"figure9_{side}"]) for side in SIDES] == [9] * 4
     for row in (row for table in tables.values() for row in table):
         others = {name: row[name] for name in ALGORITHMS if name in row and name != "meshgemm"}
         assert row["meshgemm"] <= min(others.values()), row

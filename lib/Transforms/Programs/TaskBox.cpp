@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -107,8 +108,12 @@ std::optional<TaskNumber> NumberFinder::findCounter(scf::ForOp loop) {
   Found first = find(loop.getLowerBound()), end = find(loop.getUpperBound());
   if (!first || !end || first->factors != end->factors)
     return std::nullopt;
-  return TaskNumber{first->factors, first->least,
-                    std::max(first->least, end->most - 1)};
+  // A counter between two numbers stops at the last step before the end.
+  int64_t last = end->most - 1;
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep());
+  if (step && *step > 0 && first->least == first->most)
+    last -= (last - first->least) % *step;
+  return TaskNumber{first->factors, first->least, std::max(first->least, last)};
 }
 
 std::optional<TaskNumber> NumberFinder::find(Value value) {

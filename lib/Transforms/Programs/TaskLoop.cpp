@@ -11,7 +11,6 @@
 #include "dialects/Tile/TileTasks.h"
 #include "lib/Analysis/BufferBytes.h"
 #include "lib/Analysis/SharedArguments.h"
-#include "lib/Transforms/Programs/TaskBox.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -101,22 +100,26 @@ std::string TaskLoop::findLaunches() {
 // Which memory
 //===----------------------------------------------------------------------===//
 
-/// What a view says of its places: the offset where it is the same for all
-/// tasks and iterations, -1 where a dimension of one element has another one in
-/// each iteration. None for other views.
-static std::optional<SmallVector<int64_t>> describe(memref::SubViewOp view,
-                                                    scf::ForOp loop) {
-  SmallVector<int64_t> said;
-  for (auto [offset, size, stride] :
-       llvm::zip_equal(view.getMixedOffsets(), view.getMixedSizes(),
+/// None for views of which places do not follow from their indices alone. One
+/// element may be another one in each iteration: nothing follows from its
+/// place.
+std::optional<SmallVector<TaskLoop::Place>>
+TaskLoop::describe(memref::SubViewOp view) {
+  SmallVector<Place> places;
+  llvm::SmallBitVector dropped = view.getDroppedDims();
+  int64_t kept = 0;
+  for (auto [dim, offset, size, stride] :
+       llvm::enumerate(view.getMixedOffsets(), view.getMixedSizes(),
                        view.getMixedStrides())) {
     auto number = getConstantIntValue(offset),
          count = getConstantIntValue(size);
     if (getConstantIntValue(stride) != 1 || (!number && count != 1))
       return std::nullopt;
-    said.push_back(count == 1 ? -1 : *number);
+    bool isOne = dropped.test(dim) || !number;
+    places.push_back({number.value_or(0), isOne ? -1 : kept});
+    kept += !dropped.test(dim);
   }
-  return said;
+  return places;
 }
 
 bool TaskLoop::isHandedOn(Value value) {
@@ -138,13 +141,15 @@ void TaskLoop::addOperands(tile::LaunchOp launch) {
     if (value.getType().isIntOrIndexOrFloat())
       continue;
     bool isWritten = number >= launch.getInputs().size();
-    Operand operand = {launch, unsigned(number), isWritten, {}, {}, {}, {}};
+    Operand operand = {launch, unsigned(number), isWritten, {}, {}, {}};
     auto view = value.getDefiningOp<memref::SubViewOp>();
-    auto said = view ? describe(view, loop) : std::nullopt;
-    if (said)
-      operand.view = std::move(*said);
+    auto said = view ? describe(view) : std::nullopt;
     Value whole = said ? view.getSource() : value;
-    operand.type = value.getType();
+    if (said)
+      operand.places = std::move(*said);
+    else if (auto type = dyn_cast<MemRefType>(value.getType()))
+      for (int64_t dim : llvm::seq(type.getRank()))
+        operand.places.push_back({0, dim});
     operand.whole = whole.getType();
     addRoots(whole, operand);
     operands.push_back(std::move(operand));
@@ -208,10 +213,31 @@ SmallVector<Operation *> TaskLoop::accessesOf(const Operand &operand,
   return found;
 }
 
-/// Whether equal indices are equal places in all that both may be.
+/// Which elements of what the operand is a view of an access may touch.
+std::optional<TaskBox> TaskLoop::findPlaces(const Operand &operand,
+                                            Operation *access) {
+  tile::LaunchOp launch = operand.launch;
+  std::optional<TaskBox> box = findBox(getKernel(launch), access);
+  if (!box)
+    return std::nullopt;
+  TaskBox whole;
+  for (const Place &place : operand.places) {
+    if (place.dim < 0) {
+      SmallVector<int64_t> none(launch.getGrid().size(), 0);
+      whole.push_back({std::move(none), place.offset, place.offset});
+      continue;
+    }
+    TaskNumber number = (*box)[place.dim];
+    number.least += place.offset;
+    number.most += place.offset;
+    whole.push_back(std::move(number));
+  }
+  return whole;
+}
+
+/// Whether equal places are the same memory in all that both may be.
 bool TaskLoop::haveSamePlaces(const Operand &one, const Operand &other) {
-  if (one.type != other.type || one.whole != other.whole ||
-      one.view != other.view)
+  if (one.whole != other.whole)
     return false;
   return llvm::all_of(one.roots, [&](Value root) {
     return llvm::all_of(other.roots, [&](Value second) {
@@ -234,11 +260,10 @@ bool TaskLoop::haveSamePlaces(const Operand &one, const Operand &other) {
 bool TaskLoop::areTasksApart(const Operand &one, const Operand &other) {
   if (!haveSamePlaces(one, other))
     return false;
-  tile::LaunchOp launch = one.launch, second = other.launch;
   for (Operation *write : accessesOf(one, /*areWrites=*/true)) {
-    std::optional<TaskBox> box = findBox(getKernel(launch), write);
+    std::optional<TaskBox> box = findPlaces(one, write);
     for (Operation *access : accessesOf(other, /*areWrites=*/false)) {
-      std::optional<TaskBox> there = findBox(getKernel(second), access);
+      std::optional<TaskBox> there = findPlaces(other, access);
       if (!box || !there || !areApart(*box, *there, coordinates))
         return false;
     }

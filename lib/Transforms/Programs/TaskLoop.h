@@ -10,7 +10,9 @@
 #define TILEWRIGHT_TRANSFORMS_PROGRAMS_TASKLOOP_H
 
 #include "dialects/Tile/Tile.h"
+#include "lib/Transforms/Programs/TaskBox.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -30,18 +32,28 @@ public:
   tile::KernelOp getKernel(tile::LaunchOp launch);
 
 private:
+  /// What a view takes of a dimension of its source: the elements from `offset`
+  /// on that its dimension `dim` counts, or (-1) the one element there.
+  struct Place {
+    int64_t offset;
+    int64_t dim;
+  };
+
   /// An operand of a launch, and where its bytes are.
   struct Operand {
     tile::LaunchOp launch;
     unsigned number;
     bool isWritten;
     llvm::SmallPtrSet<mlir::Value, 4> roots;
-    /// Equal for views that have equal places at equal indices, but for the
-    /// iteration that they belong to.
-    llvm::SmallVector<int64_t> view;
-    mlir::Type type, whole;
+    /// Where its elements are in what it is a view of, dimension by dimension.
+    llvm::SmallVector<Place> places;
+    mlir::Type whole;
   };
 
+  static std::optional<llvm::SmallVector<Place>>
+  describe(mlir::memref::SubViewOp view);
+  std::optional<TaskBox> findPlaces(const Operand &operand,
+                                    mlir::Operation *access);
   std::string findLaunches();
   std::string obstacleOf(tile::LaunchOp launch);
   bool isSameGrid(tile::LaunchOp launch, tile::LaunchOp other);

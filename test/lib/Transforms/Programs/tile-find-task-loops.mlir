@@ -263,3 +263,72 @@ func.func @handed_on_around(%h: memref<64xf32>, %n: memref<64xf32>) {
   }
   return
 }
+
+// -----
+
+#rows = affine_map<(d0)[s0] -> (d0 + s0 * 8)>
+
+// Gates are written as one buffer, four rows at a time, and read as slices of it, each of which has all rows.
+tile.kernel @gates(%h: memref<16x64xf32>, %g: memref<16x2x64xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  scf.for %k = %c0 to %c8 step %c4 {
+    %r = affine.apply #rows(%k)[%i]
+    %a = tile.load %h[%r, %c0] : memref<16x64xf32>, !tile.tile<4x64xf32>
+    tile.store %a, %g[%r, %c0, %c0] dims [0, 2] : !tile.tile<4x64xf32>, memref<16x2x64xf32>
+    tile.store %a, %g[%r, %c1, %c0] dims [0, 2] : !tile.tile<4x64xf32>, memref<16x2x64xf32>
+  }
+  tile.return
+}
+tile.kernel @cell(%a: memref<16x64xf32, strided<[128, 1], offset: ?>>, %h: memref<16x64xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %r = affine.apply #rows(%c0)[%i]
+  %t = tile.load %a[%r, %c0] : memref<16x64xf32, strided<[128, 1], offset: ?>>, !tile.tile<8x64xf32>
+  tile.store %t, %h[%r, %c0] : !tile.tile<8x64xf32>, memref<16x64xf32>
+  tile.return
+}
+// CHECK-LABEL: func.func @slices
+// CHECK: } {tile.independent}
+func.func @slices(%h: memref<16x64xf32>, %g: memref<16x2x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    tile.launch @gates grid(%c2) ins(%h : memref<16x64xf32>) outs(%g : memref<16x2x64xf32>)
+    %a = memref.subview %g[0, 1, 0] [16, 1, 64] [1, 1, 1]
+        : memref<16x2x64xf32> to memref<16x64xf32, strided<[128, 1], offset: 64>>
+    tile.launch @cell grid(%c2) ins(%a : memref<16x64xf32, strided<[128, 1], offset: 64>>)
+        outs(%h : memref<16x64xf32>)
+  }
+  return
+}
+
+// -----
+
+#rows = affine_map<(d0) -> (d0 * 8)>
+
+// A slice that begins one row later: its rows are those of the next task, too.
+tile.kernel @copy(%x: memref<16x64xf32, strided<[64, 1], offset: ?>>,
+    %y: memref<16x64xf32, strided<[64, 1], offset: ?>>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %r = affine.apply #rows(%i)
+  %t = tile.load %x[%r, %c0] : memref<16x64xf32, strided<[64, 1], offset: ?>>, !tile.tile<8x64xf32>
+  tile.store %t, %y[%r, %c0] : !tile.tile<8x64xf32>, memref<16x64xf32, strided<[64, 1], offset: ?>>
+  tile.return
+}
+// CHECK-LABEL: func.func @shifted_slices
+// CHECK-NOT: tile.independent
+func.func @shifted_slices(%h: memref<17x64xf32>, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  scf.for %t = %c0 to %n step %c1 {
+    %a = memref.subview %h[1, 0] [16, 64] [1, 1] : memref<17x64xf32> to memref<16x64xf32, strided<[64, 1], offset: 64>>
+    %b = memref.subview %h[0, 0] [16, 64] [1, 1] : memref<17x64xf32> to memref<16x64xf32, strided<[64, 1]>>
+    tile.launch @copy grid(%c2) ins(%a : memref<16x64xf32, strided<[64, 1], offset: 64>>)
+        outs(%b : memref<16x64xf32, strided<[64, 1]>>)
+  }
+  return
+}

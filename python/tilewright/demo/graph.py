@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 _TYPES = {
     np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.float64): TensorProto.DOUBLE,
     np.dtype(np.int64): TensorProto.INT64,
     np.dtype(np.int32): TensorProto.INT32,
     np.dtype(np.int8): TensorProto.INT8,

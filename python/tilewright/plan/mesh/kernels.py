@@ -52,7 +52,7 @@ class MatMul(Kernel):
         """Multiply-adds, and one vector call per element of b (WaferLLM's inner loop); before them, zeros for c."""
         (m, k), n = reads[0].shape, writes[0].shape[1]
         zeros = len(reads) == 2
-        return Cost(m * k * n, k * n + zeros, m * n * zeros, _bits(reads[0]))
+        return Cost(m * k * n, k * n + zeros, m * n * zeros, _bits(reads[0]), doubles=_doubles(2 * m * k * n, writes))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class VecMat(Kernel):
     def cost(self, reads: Buffers, writes: Buffers) -> Cost:
         """Multiply-adds, and one vector call per element of x; before them, zeros for the result."""
         k, n = reads[1].shape
-        return Cost(k * n, k + 1, n, _bits(reads[0]))
+        return Cost(k * n, k + 1, n, _bits(reads[0]), doubles=_doubles(2 * k * n, writes))
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,13 @@ class Combine(Kernel):
         made, size = prod(writes[0].shape), reads[0].shape[self.dimension]
         copied = self.count < size
         steps = self.count if writes[0].shape else 1
-        return Cost(0, steps + 1 + copied, made * (self.count * (1 + copied) + 1), _bits(writes[0]))
+        elements, doubles = made * (self.count * (1 + copied) + 1), _doubles(made * self.count, writes)
+        return Cost(0, steps + 1 + copied, elements, _bits(writes[0]), doubles=doubles)
+
+
+def _doubles(operations: int, writes: Buffers) -> int:
+    """Operations that are on f64."""
+    return operations if writes[0].dtype == np.float64 else 0
 
 
 def _bits(buffer: Buffer) -> int:

@@ -53,14 +53,21 @@ class Machine:
         nearest = min(wide) if wide else max(width for width, _ in widths)
         return max(rate for width, rate in widths if width == nearest)
 
+    @property
+    def double_cycles(self) -> float:
+        """Cycles that an operation on f64 takes in software; 0 where cores have a unit."""
+        return 0.0 if any(dtype == "f64" for dtype, _ in self.mesh.simd) else self.mesh.soft_f64_cycles
+
     def kernel_cycles(self, cost: Cost) -> float:
         """Return the cycles of a kernel whose operands are at hand: vector calls, multiply-adds and other results.
 
         What was measured of a multiply-add (of f16) cannot be less than what the vector unit takes (of wider numbers).
+        Operations on f64 in software come on top of what moves and starts them.
         """
         over, lanes = self.overheads, self.macs_per_cycle(cost.dtype_bits)
         macs = max(cost.macs * over.per_mac, math.ceil(cost.macs / lanes))
-        return macs + math.ceil(cost.elements / lanes) + cost.single + cost.vector_calls * over.vector_call
+        calls = cost.vector_calls * over.vector_call + cost.doubles * self.double_cycles
+        return macs + math.ceil(cost.elements / lanes) + cost.single + calls
 
     def message_cycles(self, count: int) -> Fraction:
         """Return the cycles that `count` bytes occupy a link, before the factor of the preset."""

@@ -101,6 +101,7 @@ class Cost:
         elements: of results that no multiply-add makes.
         dtype_bits: of the numbers that are multiplied or made.
         single: elements that are made one after the other, a cycle each, whatever the vector unit holds.
+        doubles: operations on f64, for which most machines have no unit.
     """
 
     macs: int = 0
@@ -108,6 +109,7 @@ class Cost:
     elements: int = 0
     dtype_bits: int = 32
     single: int = 0
+    doubles: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@
 A product of M x K x N is M * K * N multiply-adds in K * N vector calls: one multiply-add over a column of the result
 per element of the right operand (WaferLLM, OSDI 2025, section 5.4). Other ops count the elements that they make, in one
 vector call each; a reduction has a call per step. What copies or fills a tile makes its elements. Ops in loops and
-branches make single elements, one after the other.
+branches make single elements, one after the other. Operations on f64 are counted besides.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
@@ -29,6 +30,8 @@ _VIEWS = frozenset({"tensor.expand_shape", "tensor.collapse_shape", "tensor.cast
 _FREE = _VIEWS | {"arith.constant", "tensor.empty", "coremesh.yield"}
 #: Loops and branches, whose ops compute single elements.
 _CONTROL = frozenset({"scf.for", "scf.while", "scf.if"})
+#: Ops on numbers that only move them.
+_MOVES = frozenset({"arith.constant", "arith.select", "arith.bitcast"})
 _SUMS = {"arith.addf": "arith.mulf", "arith.addi": "arith.muli"}
 
 
@@ -44,6 +47,7 @@ def cost_of(node: Node) -> Cost:
         sum(cost.elements for cost in costs),
         max(cost.dtype_bits for cost in bits),
         sum(cost.single for cost in costs),
+        sum(cost.doubles for cost in costs),
     )
 
 
@@ -72,15 +76,36 @@ def _cost(node: Node) -> Cost:
     if HANDLERS.get(node.name) is structured:
         return _structured(node, read_structure(node))
     if node.name in _CONTROL:
-        return Cost(single=_steps(node))
-    return _elements(node.result_type())
+        return Cost(single=_steps(node, _makes_one), doubles=_steps(node, _is_double))
+    return replace(_elements(node.result_type()), doubles=_is_double(node) * prod(types.shape_of(node.result_type())))
 
 
-def _steps(node: Node) -> int:
-    """One step for each op that makes a single element, as often as loops run; of which only a run knows, once."""
+def _makes_one(node: Node) -> bool:
+    """Whether an op makes a single element."""
+    return node.name not in _FREE and bool(node.results)
+
+
+def _is_double(node: Node) -> bool:
+    """Whether an op computes with f64."""
+    if node.name.partition(".")[0] not in ("arith", "math") or node.name in _MOVES:
+        return False
+    return has_doubles(node.op)
+
+
+def has_doubles(op: ir.Operation) -> bool:
+    """Whether an op reads or makes f64, as single numbers or in tensors."""
+    kinds = [value.type for value in (*op.operands, *op.results)]
+    elements = [
+        ir.RankedTensorType(kind).element_type if isinstance(kind, ir.RankedTensorType) else kind for kind in kinds
+    ]
+    return any(isinstance(element, ir.F64Type) for element in elements)
+
+
+def _steps(node: Node, counts: Callable[[Node], bool]) -> int:
+    """One step for each op that counts, as often as loops run; of which only a run knows, once."""
     if node.name not in _CONTROL:
-        return int(node.name not in _FREE and bool(node.results))
-    parts = [sum(map(_steps, block.nodes)) for block in node.regions if block is not None]
+        return int(counts(node))
+    parts = [sum(_steps(inner, counts) for inner in block.nodes) for block in node.regions if block is not None]
     once = max(parts) if node.name == "scf.if" else sum(parts)
     times = trip_count(node.op) if node.name == "scf.for" else 1
     return once * (1 if times is None else times)
@@ -92,11 +117,18 @@ def _structured(node: Node, shape: Structure) -> Cost:
     if 0 in sizes:
         return Cost()
     if _multiplies(shape):
-        return Cost(prod(sizes), prod(sizes) // _vector(shape, sizes), 0, _bits(node.operand_type(0)))
+        calls = prod(sizes) // _vector(shape, sizes)
+        return Cost(prod(sizes), calls, 0, _bits(node.operand_type(0)), doubles=_doubles(shape, sizes))
     steps = prod(sizes[loop] for loop in shape.reduction) if shape.parallel else 1
     work = sum(inner.name.startswith(("arith.", "math.")) for inner in shape.defined.values() if _is_work(inner))
-    made = Cost(vector_calls=steps, elements=prod(sizes), dtype_bits=_bits(node.result_type()))
+    bits, doubles = _bits(node.result_type()), _doubles(shape, sizes)
+    made = Cost(vector_calls=steps, elements=prod(sizes), dtype_bits=bits, doubles=doubles)
     return replace(made, vector_calls=made.vector_calls * max(work, 1), elements=made.elements * max(work, 1))
+
+
+def _doubles(shape: Structure, sizes: list[int]) -> int:
+    """Operations on f64, at each point of the loops."""
+    return prod(sizes) * sum(map(_is_double, shape.defined.values()))
 
 
 def _is_work(node: Node) -> bool:

@@ -14,7 +14,7 @@ from tilewright.sim.coremesh.combinations import OPS, Combine, is_identity
 from tilewright.targets.mesh.bodies.captures import captures
 
 #: Element types that cores compute with.
-FLOATS = ("f16", "bf16", "f32")
+FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("i1", "i8", "i16", "i32", "i64")
 KINDS = FLOATS + INTEGERS
 #: How an op combines; floats have a sign always.

@@ -90,12 +90,12 @@ class _Places:
     Attributes:
         outside: as the tensor that it is.
         laid: on the grid, by layout.
-        turned: outside, with its dimensions in another order.
+        turned: with its dimensions in another order, and how these lie where it comes from outside.
     """
 
     outside: ir.Value | None = None
     laid: dict[Axes, ir.Value] = field(default_factory=dict)
-    turned: dict[tuple[int, ...], ir.Value] = field(default_factory=dict)
+    turned: dict[tuple[tuple[int, ...], Axes], ir.Value] = field(default_factory=dict)
 
 
 class Placement:
@@ -202,26 +202,31 @@ class Placement:
             made.owner.erase()
             self.outside(value, "")
 
-    def transposed(self, value: ir.Value, order: Sequence[int]) -> ir.Value:
-        """The value with its dimensions in another order: transposed by each core alone, or outside of the grid."""
+    def transposed(self, value: ir.Value, order: Sequence[int], axes: Axes) -> ir.Value:
+        """The value with its dimensions in another order: each core turns its block; weights are turned once, outside.
+
+        Args:
+            axes: how it is to lie in that order, where it is not on the grid yet.
+        """
         if list(order) == list(range(len(order))):
             return value
-        places, key = self._of(value), tuple(order)
+        places, key = self._of(value), (tuple(order), () if self.is_made(value) else axes)
         if key not in places.turned:
             with before_users(value):
-                places.turned[key] = self._turned(value, key)
+                places.turned[key] = self._turned(value, tuple(order), axes)
         return places.turned[key]
 
-    def _turned(self, value: ir.Value, order: tuple[int, ...]) -> ir.Value:
-        if not self.is_made(value):
-            made = create_transposed(self.outside(value, ""), list(order))
-            if not self.fixed(value):
-                remark(made.owner, "transposed outside of the grid, for a product that reads it so")
-            return made
-        source, axes = self.any(value)
+    def _turned(self, value: ir.Value, order: tuple[int, ...], axes: Axes) -> ir.Value:
+        if self.fixed(value) and not self.is_made(value):
+            return create_transposed(self.outside(value, ""), list(order))
+        if self.is_made(value):
+            source, lies = self.any(value)
+        else:
+            lies = tuple(axes[order.index(dim)] for dim in range(len(order)))
+            source = self.laid(value, lies)
         kind = ir.RankedTensorType(value.type)
         turned = ir.RankedTensorType.get([kind.shape[dim] for dim in order], kind.element_type)
-        result = laid_type(turned, tuple(axes[dim] for dim in order), self.side)
+        result = laid_type(turned, tuple(lies[dim] for dim in order), self.side)
         made = local([source], result, lambda blocks: create_transposed(blocks[0], list(order)))
         self.made(made, made)
         return made

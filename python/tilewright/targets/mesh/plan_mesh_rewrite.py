@@ -20,6 +20,7 @@ from tilewright.ir.generics import maps, walk
 from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import located
+from tilewright.sim.coremesh_ir.cost import has_doubles
 from tilewright.targets.mesh.attributes import (
     ALGORITHM,
     ELEMENT,
@@ -127,6 +128,7 @@ class _Planner:
             return False
         op.attributes[ALGORITHM] = ir.StringAttr.get(ELEMENTS)
         remark(op, "each core runs the loop, which writes single elements, on whole tensors")
+        self._tell_doubles(op)
         for value in op.results:
             if isinstance(value.type, ir.RankedTensorType):
                 self.axes[value] = ("",) * ir.RankedTensorType(value.type).rank
@@ -211,8 +213,18 @@ class _Planner:
             loops = self._product(op, found)
         else:
             loops = self._elements(op)
+        self._tell_doubles(op)
         op.attributes[LOOPS] = texts(loops)
         self.axes[op.results[0]] = tuple("" if loop is None else loops[loop] for loop in dims(maps(op)[-1]))
+
+    def _tell_doubles(self, op: ir.Operation) -> None:
+        """No slow path goes unsaid."""
+        if self.machine.double_cycles and has_doubles(op):
+            remark(
+                op,
+                f"cores of {self.machine.name} have no unit for f64: each operation counts as "
+                f"{self.machine.double_cycles:g} cycles of software; f32 has one",
+            )
 
     def _windows(self, op: ir.Operation, other: Computation | str) -> bool:
         """Plan what reads windows, unless it is faster as another computation; whether it was."""

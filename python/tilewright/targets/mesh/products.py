@@ -180,7 +180,7 @@ def _operands(
 
 
 def operand(op: ir.Operation, number: int, order: Sequence[int], axes: dict[int, str], placement: Placement) -> Operand:
-    """An operand with two of its loops in this order; transposed outside where it has them in the other one."""
+    """An operand with two of its loops in this order; transposed where it has them in the other one."""
     read = maps(op)[number]
     have = dims(read)
     turn = list(range(len(have)))
@@ -189,7 +189,7 @@ def operand(op: ir.Operation, number: int, order: Sequence[int], axes: dict[int,
     wanted = [have[at] for at in turn]
     lie = tuple("" if loop is None else axes.get(loop, "") for loop in wanted)
     always = {place: ir.AffineConstantExpr(read.results[at]).value for place, at in enumerate(turn) if have[at] is None}
-    value = placement.transposed(op.operands[number], turn)
+    value = placement.transposed(op.operands[number], turn, lie)
     if not placement.fixed(op.operands[number]):
         value = placement.laid(value, lie)
     return Operand(value, lie, tuple(wanted), always)

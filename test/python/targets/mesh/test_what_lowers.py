@@ -31,6 +31,11 @@ def product(rows: int, transposed: bool) -> Make:
     return make
 
 
+def left_turned(g: GraphBuilder) -> tuple[str, list[int]]:
+    """Of an input, which cores turn."""
+    return g.op("Gemm", g.input("x", np.float32, [24, 32]), g.input("b", np.float32, [24, 9]), transA=1), [32, 9]
+
+
 def batched(g: GraphBuilder) -> tuple[str, list[int]]:
     x, y = (g.input(name, np.float32, [2, 24, 24]) for name in "ab")
     return g.op("MatMul", x, y), [2, 24, 24]
@@ -145,7 +150,7 @@ def repeated(g: GraphBuilder) -> tuple[str, list[int]]:
 #: Per row of the table: a model, ops that it becomes, ops that stay outside.
 ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     "product, few rows": ((product(2, False), {"gemv", "local"}, set()),),
-    "product": ((product(24, False), {"gemm", "local"}, set()),),
+    "product": ((product(24, False), {"gemm", "local"}, set()), (left_turned, {"gemm", "local"}, set())),
     "product, transposed right operand": ((product(24, True), {"gemm_t", "local"}, set()),),
     "batched product": ((batched, {"gemm", "local"}, set()),),
     "product with a pruned weight": ((pruned, {"allreduce", "local"}, set()),),

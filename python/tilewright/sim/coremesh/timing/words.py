@@ -144,6 +144,7 @@ class Writer:
             return [0, *cores(one.cores), self._ticks(self.machine.kernel_cycles(one.cost))]
         count = self._bytes(one.slot.buffer)
         ticks = self._moving(self.machine.message_cycles(count))
+        ticks = max(ticks, self._ticks(self._combining(one)))
         wavelets = math.ceil(count / self.machine.mesh.link_bytes_per_cycle)
         incoming = {Send: -1, Recv: getattr(one, "route", ""), Relay: getattr(one, "incoming", "")}[type(one)]
         outgoing = {Send: getattr(one, "route", ""), Recv: -1, Relay: getattr(one, "outgoing", "")}[type(one)]
@@ -152,6 +153,13 @@ class Writer:
         combines = getattr(one, "combine", None) is not None and isinstance(one, Recv)
         into = list(self._buffers).index(one.slot.buffer) if combines else -1
         return [number, *cores(one.cores), ticks, *routes, self._token(one.token), wavelets, into]
+
+    def _combining(self, one: Instruction) -> float:
+        """Cycles of combinations in software: of f64, which no message outruns."""
+        if not isinstance(one, Recv) or one.combine is None or one.slot.buffer not in self._buffers:
+            return 0.0
+        buffer = self._buffers[one.slot.buffer]
+        return math.prod(buffer.shape) * self.machine.double_cycles if buffer.dtype == np.float64 else 0.0
 
     def _bytes(self, name: str) -> int:
         if name not in self._buffers:

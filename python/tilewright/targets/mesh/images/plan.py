@@ -19,6 +19,8 @@ from itertools import permutations
 from math import prod
 from typing import Literal
 
+import numpy as np
+
 from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import body, kinds
 from tilewright.mlir import ir
@@ -168,12 +170,14 @@ class _Asked:
         """Cycles of what one core computes, counted as bodies are."""
         sizes = [-(-size // self.side) if axis else size for size, axis in zip(self.found.sizes, loops, strict=True)]
         points = prod(sizes)
-        bits = 8 * self.kinds[0].itemsize
+        bits, doubles = 8 * self.kinds[0].itemsize, points * (self.kinds[-1] == np.float64)
         if factors_of(self.op) is not None:
             row = self.found.operands[-1][max(0, len(self.found.operands[-1]) - 2)].loop
-            return self.machine.kernel_cycles(Cost(points, points // (1 if row is None else sizes[row]), 0, bits))
+            calls = points // (1 if row is None else sizes[row])
+            return self.machine.kernel_cycles(Cost(points, calls, 0, bits, doubles=2 * doubles))
         steps = prod(size for size, reduces in zip(sizes, kinds(self.op), strict=True) if reduces)
-        return self.machine.kernel_cycles(Cost(0, steps * max(self.work, 1), points * max(self.work, 1), bits))
+        work = max(self.work, 1)
+        return self.machine.kernel_cycles(Cost(0, steps * work, points * work, bits, doubles=doubles * work))
 
     def _halos(self, number: int, axes: Axes) -> _Spent:
         """What it takes until the borders of a source have come."""

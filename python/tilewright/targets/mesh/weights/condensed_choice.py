@@ -67,7 +67,8 @@ def standing(op: ir.Operation, found: Product, weight: Weight, side: int, machin
     if _with_batch(own, m * k * bits // 8, m * n * result, _batch(op, found)) > room:
         return None
     steps, more = _steps(sizes[found.summed], n, weight, side)
-    cost = Cost(m * steps * n, steps * (n if m > 1 else 1) + 1, more + m * n, bits)
+    doubles = 2 * m * steps * n * (str(ir.RankedTensorType(op.results[0].type).element_type) == "f64")
+    cost = Cost(m * steps * n, steps * (n if m > 1 else 1) + 1, more + m * n, bits, doubles=doubles)
     return Held(STANDING, machine.kernel_cycles(cost) + _added_up(m * n, result, side, machine))
 
 

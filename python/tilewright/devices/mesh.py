@@ -66,8 +66,8 @@ class Mesh:
         code_bytes: of a core's memory that code, stacks and buffers of the system take.
         offchip_bytes_per_cycle: of the whole machine from and to what lies behind its edge; 0: nothing lies there.
         simd: (dtype, multiply-adds per cycle of one core) pairs.
-        soft_f64_cycles: of one operation on f64 in software, where `simd` does not name it: an estimate, as long as integer
-            routines for cores of 32 bits take.
+        soft_f64_cycles: of one operation on f64 in software, where `simd` does not name it: an estimate, as long as
+            integer routines for cores of 32 bits take.
         watts: nominal power of the whole machine; 0: not known.
         dead_cores: (y, x) pairs.
         dead_links: (y, x, direction) of the core that the link leaves, ``east``, ``west``, ``south``, ``north``.

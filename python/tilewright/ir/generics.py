@@ -41,6 +41,19 @@ def nested(op: ir.Operation) -> list[ir.Operation]:
     return found
 
 
+def descendants(op: ir.Operation) -> list[ir.Operation]:
+    """All operations inside one, at any depth, in the order of the text."""
+    found: list[ir.Operation] = []
+
+    def visit(inner: ir.Operation) -> ir.WalkResult:
+        if inner.operation != op:
+            found.append(inner.operation)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
+
+
 def operations_of(block: ir.Block) -> list[ir.Operation]:
     """The operations of a block, in order; see :func:`nested`."""
     owner = block.owner.operation

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 from tilewright.core.errors import TilewrightError, UserError
@@ -17,7 +18,9 @@ from tilewright.passes import located
 from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, WAYS, machine_of
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
-from tilewright.targets.mesh.control.single_elements import ELEMENTS, on_every_core, single_elements
+from tilewright.targets.mesh.control.on_cores import loops_of, on_cores
+from tilewright.targets.mesh.control.shared_loops import Shared
+from tilewright.targets.mesh.control.single_elements import ELEMENTS, single_elements
 from tilewright.targets.mesh.control.windows import forget_unread, window
 from tilewright.targets.mesh.elements.rows import ROWS, gather, picked_rows
 from tilewright.targets.mesh.elementwise import elementwise
@@ -80,10 +83,12 @@ def _run(op: ir.Operation, placement: Placement) -> None:
     """A loop that each core runs."""
     machine = placement.moves.machine
     room = sys.maxsize if machine is None else machine.sram_bytes - machine.mesh.code_bytes
-    around = single_elements(op, room)
+    shared = Shared(op)
+    loops = loops_of(op, shared)
+    around = single_elements(op, room, partial(shared.axes, loops=loops), placement.side)
     if isinstance(around, str):
         raise UserError(f"{ALGORITHM} is '{ELEMENTS}' on an op that cores cannot run: {around}; take it away")
-    on_every_core(op, around, placement)
+    on_cores(op, shared, around, loops, placement)
 
 
 def _enter(op: ir.Operation, placement: Placement, old: list[ir.Operation]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -50,7 +51,8 @@ from tilewright.targets.mesh.control.loops import (
     slice_dims,
     write_axes,
 )
-from tilewright.targets.mesh.control.single_elements import CONTROL, ELEMENTS, enclosing, single_elements
+from tilewright.targets.mesh.control.shared_loops import Shared
+from tilewright.targets.mesh.control.single_elements import CONTROL, ELEMENTS, Around, enclosing, single_elements
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
 from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
@@ -84,7 +86,9 @@ class _Planner:
         self.function, self.machine = function, machine_of(function)
         mesh = self.machine.mesh
         generics = walk(function, "linalg.generic")
-        longest = max((size for op in generics for size in loop_sizes(op)), default=1)
+        sizes = [size for op in generics for size in loop_sizes(op)]
+        sizes += [size for op in dict.fromkeys(map(_outermost, walk(function, ELEMENT))) for size in Shared(op).sizes]
+        longest = max(sizes, default=1)
         self.side = side or max(1, min(mesh.height, mesh.width, longest))
         self.axes: dict[ir.Value, Axes] = {}
         self.fixed, self.depth = Fixed(), 0
@@ -99,7 +103,7 @@ class _Planner:
         for op in walk(self.function, ELEMENT):
             loops = enclosing(op)
             if not self.fixed.of(op) and not any(ALGORITHM in loop.attributes for loop in loops):
-                why = single_elements(loops[-1], self._room(loops[-1]))
+                why = self._single_elements(loops[-1])[1]
                 told = (
                     why if isinstance(why, str) and why.startswith("it writes single") else "it writes single elements"
                 )
@@ -124,15 +128,25 @@ class _Planner:
         """Whether cores run a loop that writes single elements; plans that."""
         if op.name not in CONTROL or self.depth or self.fixed.of(op):
             return False
-        if isinstance(single_elements(op, self._room(op)), str):
+        loops, found = self._single_elements(op)
+        if isinstance(found, str):
             return False
         op.attributes[ALGORITHM] = ir.StringAttr.get(ELEMENTS)
-        remark(op, "each core runs the loop, which writes single elements, on whole tensors")
+        op.attributes[LOOPS] = texts(loops)
+        on = "its own elements" if any(loops) else "whole tensors"
+        remark(op, f"each core runs the loop, which writes single elements, on {on}")
         self._tell_doubles(op)
+        shared = Shared(op)
         for value in op.results:
             if isinstance(value.type, ir.RankedTensorType):
-                self.axes[value] = ("",) * ir.RankedTensorType(value.type).rank
+                self.axes[value] = shared.axes(value, loops)
         return True
+
+    def _single_elements(self, op: ir.Operation) -> tuple[list[str], Around | str]:
+        """The axis along each index of a loop, and what it reads, or why cores cannot run it."""
+        shared = Shared(op)
+        loops = shared.choose(self.axes, self.side)
+        return loops, single_elements(op, self._room(op), partial(shared.axes, loops=loops), self.side)
 
     def _enter(self, op: ir.Operation) -> None:
         """Loops and branches."""
@@ -376,6 +390,11 @@ class _Planner:
     def _at(self, op: ir.Operation) -> int:
         """Where an op stands; behind all others what ends a block. By results: an op's hash changes with decisions."""
         return max((self.order.get(value, 0) for value in op.results), default=self.last)
+
+
+def _outermost(op: ir.Operation) -> ir.Operation:
+    """The loop around an op that no other is around."""
+    return enclosing(op)[-1]
 
 
 def _told(batch: Sequence[int]) -> str:

@@ -34,6 +34,32 @@ def _extents(b: Builder, node: Node, x: Tensor, axis: Tensor) -> tuple[Scalar, S
     return along, inner
 
 
+def _along(b: Builder, x: Tensor, axis: int, product: bool, exclusive: bool, reverse: bool) -> Tensor:
+    """Along a known axis: rows and columns beside it stay indices of their own, which machines may share out."""
+    sizes = [prod(int(n) for n in part) for part in (x.shape[:axis], x.shape[axis : axis + 1], x.shape[axis + 1 :])]
+    given, m, neutral = b.array(b.reshape(x, sizes)), b.math, int(product)
+
+    def step(outer: Scalar, place: Scalar, inner: Scalar, out: Tensor) -> list[Tensor]:
+        here = sizes[1] - 1 - place if reverse else place
+        first = place.eq(0)
+        prior = m.where(first, here, here + 1 if reverse else here - 1)
+        total = m.where(first, neutral, b.at(out, [outer, prior, inner]))
+        value = b.at(given, [outer, prior if exclusive else here, inner])
+        value = m.where(first, neutral, value) if exclusive else value
+        return [b.put(total * value if product else total + value, out, [outer, here, inner])]
+
+    def columns(outer: Scalar, place: Scalar, out: Tensor) -> list[Tensor]:
+        if sizes[2] == 1:
+            return step(outer, place, b.idx(0), out)
+        return b.for_(0, sizes[2], [out], lambda inner, now: step(outer, place, inner, now))
+
+    def rows(outer: Scalar, out: Tensor) -> list[Tensor]:
+        return b.for_(0, sizes[1], [out], lambda place, now: columns(outer, place, now))
+
+    (result,) = b.for_(0, sizes[0], [b.full(neutral, sizes, x.dtype)], rows)
+    return b.reshape(result, x.shape)
+
+
 def _known(b: Builder, size: Size) -> Scalar:
     """A divisor: a constant where it is one."""
     return b.math.scalar(size, INDEX) if isinstance(size, int) else b.idx(size)
@@ -53,6 +79,9 @@ def cumulative(b: Builder, node: Node, x: Tensor, axis: Tensor) -> Tensor:
         perm = last(x, node.axis(int(axis.numpy().reshape(-1)[0]), x.rank))
         total = scan(b, "prod" if product else "sum", wide.transpose(perm), exclusive, reverse)
         return b.cast(total.transpose(inverse(perm)), x.dtype)
+    if x.is_static and axis.is_known:
+        at = node.axis(int(axis.numpy().reshape(-1)[0]), x.rank)
+        return b.cast(_along(b, wide, at, product, exclusive, reverse), x.dtype)
     along, inner = _extents(b, node, x, axis)
     flat = b.array(b.reshape(wide, [x.size]))
     m, neutral, end = b.math, int(product), b.idx(x.size) - 1

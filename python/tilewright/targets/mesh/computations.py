@@ -37,11 +37,13 @@ class Reduction:
         how: two numbers become one.
         loops: that reduce.
         plain: elements of the first input are combined as they are.
+        bare: no input has all that is combined: bodies pick or compute it.
     """
 
     how: Combine
     loops: tuple[int, ...]
     plain: bool
+    bare: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,11 +160,10 @@ def _reduction(op: ir.Operation, loops: tuple[int, ...], own: ir.Value) -> Reduc
         return "it starts from another number than its combination's neutral one"
     reads = maps(op)[:-1]
     large = {loop for loop, size in enumerate(loop_sizes(op)) if size > 1}
-    if not any(large <= {*_known(map_)} for map_ in reads):
-        return "none of its inputs has all of its elements"
+    bare = not any(large <= {*_known(map_)} for map_ in reads)
     other = next(value for value in last.operands if value != own)
     plain = other == body(op).arguments[0] and dims(reads[0]) == list(range(reads[0].n_dims)) and len(reads) == 1
-    return Reduction(how, loops, plain and _in_order(maps(op)[-1]))
+    return Reduction(how, loops, plain and _in_order(maps(op)[-1]), bare)
 
 
 def _how(last: ir.Operation) -> Combine | None:

@@ -55,6 +55,7 @@ from tilewright.targets.mesh.control.shared_loops import Shared
 from tilewright.targets.mesh.control.single_elements import CONTROL, ELEMENTS, Around, enclosing, single_elements
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
+from tilewright.targets.mesh.elements.computed_reads import open_reads
 from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
 from tilewright.targets.mesh.elements.spread import is_by_rows, left_outside, spread
 from tilewright.targets.mesh.images.planner import Images, mark_borders
@@ -213,7 +214,7 @@ class _Planner:
     def _plan(self, op: ir.Operation, why: str) -> None:
         found = why or computation(op)
         if not isinstance(found, str | Product):
-            found = left_outside(op, self.side, self._room) or found
+            found = left_outside(op, found, self.side, self._room) or found
         if self.fixed.of(op):
             op.attributes[OUTSIDE] = ir.StringAttr.get("it follows from weights alone")
             return
@@ -409,4 +410,5 @@ def rewrite(options: Any, op: ir.Operation) -> None:
     """Visit the functions."""
     for function in walk(op, "func.func"):
         open_products(function)
+        open_reads(function)
         _Planner(function, options.side).plan()

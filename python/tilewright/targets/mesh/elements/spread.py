@@ -12,7 +12,7 @@ from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import maps, uses
 from tilewright.mlir import ir
 from tilewright.targets.mesh.bodies.captures import Captures, captures
-from tilewright.targets.mesh.computations import INTEGERS, dims, loop_sizes
+from tilewright.targets.mesh.computations import INTEGERS, Elementwise, Reduction, dims, loop_sizes
 from tilewright.targets.mesh.control.loops import READERS
 from tilewright.targets.mesh.elements.rows import gather, rows_loops
 
@@ -52,7 +52,9 @@ def spread(op: ir.Operation, axes: Mapping[ir.Value, Axes], wanted: Callable[[ir
     return loops
 
 
-def left_outside(op: ir.Operation, side: int, room_of: Callable[[ir.Operation], int]) -> str:
+def left_outside(
+    op: ir.Operation, found: Elementwise | Reduction, side: int, room_of: Callable[[ir.Operation], int]
+) -> str:
     """Why a computation that cores could do is left to the host; empty where they do it.
 
     Args:
@@ -62,6 +64,12 @@ def left_outside(op: ir.Operation, side: int, room_of: Callable[[ir.Operation], 
     if _is_integer(op.results[0]) and not _is_read_on_grid(op.results[0]):
         return "the host alone reads these numbers"
     sizes = loop_sizes(op)
+    if isinstance(found, Reduction) and found.bare:
+        need = prod(sizes) * of_mlir(str(ir.RankedTensorType(op.results[0].type).element_type)).itemsize
+        if need > room_of(op):
+            return (
+                f"none of its inputs has all of its elements, which are {need:,} bytes; a core has {room_of(op):,} free"
+            )
     around = captures(op, sizes)
     if isinstance(around, str) or not around.tables:
         return ""

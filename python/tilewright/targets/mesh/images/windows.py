@@ -11,6 +11,9 @@ from tilewright.ir.generics import body, constant_of, is_copy, kinds, maker, map
 from tilewright.mlir import ir
 from tilewright.targets.mesh.computations import KINDS, loop_sizes, unfit_body
 
+#: Loops with factors; no loop: a constant.
+Terms = list[tuple[int | None, int]]
+
 
 @dataclass(frozen=True)
 class Dim:
@@ -112,31 +115,31 @@ def _loops(dim: Dim) -> list[int]:
 
 
 def _dim(expr: ir.AffineExpr, reduces: list[bool]) -> Dim | None:
-    terms = _terms(expr, 1)
-    if terms is None or any(factor < 0 for _, factor in terms):
+    parts = terms(expr)
+    if parts is None or any(factor < 0 for _, factor in parts):
         return None
-    outer = [(loop, factor) for loop, factor in terms if loop is not None and not reduces[loop]]
-    kernel = tuple((loop, factor) for loop, factor in terms if loop is not None and reduces[loop])
-    first = sum(factor for loop, factor in terms if loop is None)
+    outer = [(loop, factor) for loop, factor in parts if loop is not None and not reduces[loop]]
+    kernel = tuple((loop, factor) for loop, factor in parts if loop is not None and reduces[loop])
+    first = sum(factor for loop, factor in parts if loop is None)
     if len(outer) > 1:
         return None
     loop, stride = outer[0] if outer else (None, 1)
     return Dim(loop, stride, kernel, first)
 
 
-def _terms(expr: ir.AffineExpr, factor: int) -> list[tuple[int | None, int]] | None:
+def terms(expr: ir.AffineExpr, factor: int = 1) -> Terms | None:
     """A sum of loops with factors, and constants (no loop); None for another expression."""
     if isinstance(expr, ir.AffineDimExpr):
         return [(ir.AffineDimExpr(expr).position, factor)]
     if isinstance(expr, ir.AffineConstantExpr):
         return [(None, factor * ir.AffineConstantExpr(expr).value)]
     if isinstance(expr, ir.AffineAddExpr):
-        parts = [_terms(part, factor) for part in (ir.AffineAddExpr(expr).lhs, ir.AffineAddExpr(expr).rhs)]
+        parts = [terms(part, factor) for part in (ir.AffineAddExpr(expr).lhs, ir.AffineAddExpr(expr).rhs)]
         return None if None in parts else [term for part in parts if part is not None for term in part]
     if isinstance(expr, ir.AffineMulExpr):
         both = ir.AffineMulExpr(expr)
         if isinstance(both.rhs, ir.AffineConstantExpr):
-            return _terms(both.lhs, factor * ir.AffineConstantExpr(both.rhs).value)
+            return terms(both.lhs, factor * ir.AffineConstantExpr(both.rhs).value)
     return None
 
 

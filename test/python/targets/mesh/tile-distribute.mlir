@@ -102,3 +102,35 @@ func.func @picked(%t: tensor<7x5xf32>, %at: tensor<4xi32>) -> tensor<4x5xf32> at
   } -> tensor<4x5xf32>
   return %0 : tensor<4x5xf32>
 }
+
+// -----
+
+// Of a loop that writes single elements each core runs those iterations whose elements it has: of 7 rows 3, and beyond
+// the last one none.
+// CHECK-LABEL: func.func @added_up
+// CHECK: %[[LAID:.*]] = coremesh.distribute %arg0 : tensor<7x4xf32> to tensor<7x4xf32, #{{.*}}>
+// CHECK: coremesh.local (%[[BLOCK:.*]] = %[[LAID]], %[[START:.*]] = %{{.*}}) :
+// CHECK: %[[FIRST:.*]] = arith.index_cast %{{.*}} : i32 to index
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %c12 step %{{.*}} iter_args(%[[T:.*]] = %[[BLOCK]]) -> (tensor<3x4xf32>) {
+// CHECK: %[[ROW:.*]] = arith.divsi %[[K]], %{{.*}} : index
+// CHECK: %[[WHOLE:.*]] = arith.addi %[[FIRST]], %[[ROW]] : index
+// CHECK: %[[IN:.*]] = arith.cmpi slt, %[[WHOLE]], %c7{{.*}} : index
+// CHECK: scf.if %[[IN]] -> (tensor<3x4xf32>) {
+// CHECK: tensor.insert %{{.*}} into %[[T]][%[[ROW]], %{{.*}}] : tensor<3x4xf32>
+func.func @added_up(%t: tensor<7x4xf32>) -> tensor<7x4xf32> attributes {coremesh.side = 3 : i64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c28 = arith.constant 28 : index
+  %0 = scf.for %k = %c0 to %c28 step %c1 iter_args(%s = %t) -> tensor<7x4xf32> {
+    %j = arith.remsi %k, %c4 : index
+    %i = arith.divsi %k, %c4 : index
+    %n = arith.index_cast %i : index to i32
+    %f = arith.sitofp %n : i32 to f32
+    %a = tensor.extract %s[%i, %j] : tensor<7x4xf32>
+    %p = arith.addf %a, %f : f32
+    %q = tensor.insert %p into %s[%i, %j] : tensor<7x4xf32>
+    scf.yield %q : tensor<7x4xf32>
+  } {coremesh.algorithm = "elements", coremesh.loops = ["y", ""]}
+  return %0 : tensor<7x4xf32>
+}

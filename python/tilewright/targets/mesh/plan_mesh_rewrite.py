@@ -97,6 +97,8 @@ class _Planner:
         operations = in_order(function.regions[0].blocks[0])
         self.last = len(operations)
         self.order = {value: at for at, one in enumerate(operations) for value in one.results}
+        self.last_reads: dict[ir.Value, int] = {}
+        self.sizes: dict[tuple[ir.Value, Axes], int] = {}
 
     def plan(self) -> None:
         self.function.attributes[SIDE] = number(self.side)
@@ -380,13 +382,24 @@ class _Planner:
 
     def _beside(self, op: ir.Operation) -> int:
         """Bytes that a core holds of values which are made before an op, and read behind it."""
-        total = 0
-        for value, axes in self.axes.items():
-            if any(self._at(use.owner.operation) > self._at(op) for use in value.uses):
-                shape = ir.RankedTensorType(value.type).shape
-                parts = [-(-size // (self.side if axis else 1)) for size, axis in zip(shape, axes, strict=True)]
-                total += prod(parts) * _dtype(value).itemsize
-        return total
+        here = self._at(op)
+        held = [value for value in self.axes if self._read_last(value) > here]
+        return sum(self._bytes(value, self.axes[value]) for value in held)
+
+    def _read_last(self, value: ir.Value) -> int:
+        """Where a value is read last; found once, as planning asks for each op anew."""
+        if value not in self.last_reads:
+            self.last_reads[value] = max((self._at(use.owner.operation) for use in value.uses), default=0)
+        return self.last_reads[value]
+
+    def _bytes(self, value: ir.Value, axes: Axes) -> int:
+        """Bytes of a core's block; found once for each way to lie."""
+        key = (value, axes)
+        if key not in self.sizes:
+            shape = ir.RankedTensorType(value.type).shape
+            parts = [-(-size // (self.side if axis else 1)) for size, axis in zip(shape, axes, strict=True)]
+            self.sizes[key] = prod(parts) * _dtype(value).itemsize
+        return self.sizes[key]
 
     def _at(self, op: ir.Operation) -> int:
         """Where an op stands; behind all others what ends a block. By results: an op's hash changes with decisions."""

@@ -60,21 +60,20 @@ def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine, resident:
     operations = in_order(block)
     held = _held(operations)
     untouched = {at: set(_untouched(operations[at])) for at in peaks}
-
-    def needed() -> dict[int, int]:
-        return {
-            at: peak + sum(one.count for one in held if one.at(at) and one.value not in untouched[at])
-            for at, peak in peaks.items()
-        }
-
-    needs = needed()
+    needs = {
+        at: peak + sum(one.count for one in held if one.at(at) and one.value not in untouched[at])
+        for at, peak in peaks.items()
+    }
     room = machine.sram_bytes - machine.mesh.code_bytes
     movable = sorted((one for one in held if one.stays), key=lambda one: one.count)
     while max(needs.values(), default=0) > room:
         if resident or not movable or not machine.mesh.offchip_bytes_per_cycle:
             raise _too_much(operations, held, needs, machine, resident)
-        _stream(movable.pop(), machine)
-        needs = needed()
+        one = movable.pop()
+        kept = {at: one.at(at) for at in peaks if one.value not in untouched[at]}
+        _stream(one, machine)
+        for at, was in kept.items():  # all else is as it was: large models have thousands of programs
+            needs[at] += one.count * (one.at(at) - was)
     for at, need in needs.items():
         operations[at].attributes[MEMORY] = number(machine.mesh.code_bytes + need)
 

@@ -22,6 +22,8 @@ from tilewright.plan.sparse.dynamic.tile_body import TileBody
 _LISTED, ADDED = 64, 64
 #: Tokens whose rows a task of a CPU adds up.
 TOKENS = 16
+#: Rows of an expert that are multiplied by themselves at its end: fewer fill no pipeline of multiply-adds.
+_FEW = 4
 #: Terms of a sum that a thread block of a GPU multiplies at once.
 _DEPTH = 32
 
@@ -136,7 +138,8 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
 
     Arguments: tokens of rows; starts; rows in order [room, k]; the weight in panels [experts, panels, k, width];
     `operands`; the result [room, n]. Grid: experts, panels. The last rows of an expert, where they are few, are
-    multiplied by themselves: in a whole group, half of the sums or more would be thrown away.
+    multiplied by themselves. Rows are multiplied again rather than in part: the last group ends with the last row of
+    its expert, so that no sum is masked, but for experts with fewer rows than a group.
 
     Args:
         g: sizes.
@@ -150,42 +153,50 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
     kinds = [memref(ir.RankedTensorType(value.type).shape, "f32") for value in operands]
     extra = "".join(f"%o{at}: {kind}, " for at, kind in enumerate(kinds))
 
-    def rows(of: Groups) -> str:
-        """Products of the rows of a group, and the steps that follow."""
+    def rows(of: Groups, full: str) -> str:
+        """Products of `full` rows from %first on, and the steps that follow."""
         sums = f"!tile.tile<{of.rows}x{g.width}xf32>"
-        tiles = f"!tile.tile<{of.rows}x1xf32>", f"!tile.tile<1x{g.width}xf32>", sums
         lines, result = _steps(of, stage, operands, kinds)
-        return f"""{_list(of)}
-          %none = arith.constant dense<0.0> : {sums}
-          {_terms("before", "%c0", "%begin", "%none", False, source, w, tiles)}
-          {_terms("fetching", "%begin", "%end", "%before", True, source, w, tiles)}
-          {_terms("sum", "%end", "%k", "%fetching", False, source, w, tiles)}
+        return f"""%full = {full} : index
+          {_list(of)}
+          {_sums(of, source, w)}
           {lines}
           tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}"""
 
+    right = "arith.subi %n, %column" if n % g.width else "arith.constant " + str(g.width)
     return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %x: {source},
         %w: {w}, {extra}%c: {c}) grid(%e, %j) {{
       {_bounds(g)}
       %k = arith.constant {k} : index
       %n = arith.constant {n} : index
       %width = arith.constant {g.width} : index
-      %half = arith.constant {g.rows // 2} : index
+      %few = arith.constant {min(_FEW, g.rows)} : index
       %column = arith.muli %j, %width : index
-      %right = arith.subi %n, %column : index
+      %right = {right} : index
       {_following(g, panels)}
-      scf.for %i = %group to %group_end step %c1 {{
-        {_group()}
-        %done = arith.subi %i, %group : index
-        %due = arith.addi %done, %c1 : index
-        %from = arith.muli %done, %portion : index
-        %up_to = arith.muli %due, %portion : index
-        %begin = arith.minui %from, %k : index
-        %end = arith.minui %up_to, %k : index
-        %is_short = arith.cmpi ule, %full, %half : index
-        scf.if %is_short {{
-          {rows(replace(g, rows=g.rows // 2))}
-        }} else {{
-          {rows(g)}
+      %count = arith.subi %row_end, %row : index
+      %is_group = arith.cmpi uge, %count, %rows : index
+      scf.if %is_group {{
+        %last_group = arith.subi %row_end, %rows : index
+        %last_few = arith.subi %row_end, %few : index
+        scf.for %i = %group to %group_end step %c1 {{
+          {_fetched()}
+          %skipped = arith.muli %done, %rows : index
+          %at = arith.addi %row, %skipped : index
+          %is_few = arith.cmpi uge, %at, %last_few : index
+          scf.if %is_few {{
+            %first = arith.addi %last_few, %c0 : index
+            {rows(replace(g, rows=min(_FEW, g.rows)), f"arith.constant {min(_FEW, g.rows)}")}
+          }} else {{
+            %first = arith.minui %at, %last_group : index
+            {rows(g, f"arith.constant {g.rows}")}
+          }}
+        }}
+      }} else {{
+        scf.for %i = %group to %group_end step %c1 {{
+          {_fetched()}
+          %first = arith.addi %row, %c0 : index
+          {rows(g, "arith.subi %row_end, %row")}
         }}
       }}
       tile.return
@@ -207,15 +218,31 @@ def _following(g: Groups, panels: int) -> str:
       %portion = arith.ceildivui %k, %some_groups : index"""
 
 
-def _terms(
-    name: str, first: str, end: str, before: str, fetches: bool, source: str, w: str, kinds: tuple[str, str, str]
-) -> str:
-    """A stretch of a sum. The weight is streamed from memory: one of them fetches rows of the panel that comes next."""
-    x, y, sums = kinds
-    lines = [f"memref.prefetch %w[%next_e, %next_j, %p, %l{at}], read, locality<2>, data : {w}" for at in _lines(y)]
+def _fetched() -> str:
+    """What group %i fetches of the panel that comes next: rows %from to %up_to, the last one."""
+    return """%done = arith.subi %i, %group : index
+        %due = arith.addi %done, %c1 : index
+        %from = arith.muli %done, %portion : index
+        %behind_it = arith.muli %due, %portion : index
+        %end = arith.minui %behind_it, %k : index
+        %up_to = arith.subi %end, %c1 : index"""
+
+
+def _sums(g: Groups, source: str, w: str) -> str:
+    """The %sum of a group. The weight is streamed from memory: rows of the panel that comes next are fetched.
+
+    There is one loop, of as many iterations in each group, so that its end is foreseen; where all is fetched, the last
+    row is asked for again, which takes a free slot.
+    """
+    x, y, sums = f"!tile.tile<{g.rows}x1xf32>", f"!tile.tile<1x{g.width}xf32>", f"!tile.tile<{g.rows}x{g.width}xf32>"
+    lines = [f"memref.prefetch %w[%next_e, %next_j, %q, %l{at}], read, locality<2>, data : {w}" for at in _lines(y)]
     ends = [f"%l{at} = arith.constant {at} : index" for at in _lines(y)]
-    return f"""%{name} = scf.for %p = {first} to {end} step %c1 iter_args(%acc = {before}) -> ({sums}) {{
-          {chr(10).join([*ends, *lines]) if fetches else ""}
+    return f"""%none = arith.constant dense<0.0> : {sums}
+          {chr(10).join(ends)}
+          %sum = scf.for %p = %c0 to %k step %c1 iter_args(%acc = %none) -> ({sums}) {{
+          %fetch = arith.addi %from, %p : index
+          %q = arith.minui %fetch, %up_to : index
+          {chr(10).join(lines)}
           %xt = tile.load %x[%first, %p] : {source}, {x}
           %yt = tile.load %w[%e, %j, %p, %c0] dims [2, 3] : {w}, {y}
           %next = tile.mma %xt, %yt, %acc : {x}, {y}, {sums}

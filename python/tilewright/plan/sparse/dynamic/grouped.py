@@ -137,9 +137,8 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
     """A kernel that multiplies the rows of each expert with its weight, and does the steps that follow.
 
     Arguments: tokens of rows; starts; rows in order [room, k]; the weight in panels [experts, panels, k, width];
-    `operands`; the result [room, n]. Grid: experts, panels. The last rows of an expert, where they are few, are
-    multiplied by themselves. Rows are multiplied again rather than in part: the last group ends with the last row of
-    its expert, so that no sum is masked, but for experts with fewer rows than a group.
+    `operands`; the result [room, n]. Grid: experts, panels. The last group ends with the last row of its expert: some
+    rows are multiplied twice, and sums are masked only for experts with fewer rows than a group. A short rest is short.
 
     Args:
         g: sizes.
@@ -163,7 +162,6 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
           {lines}
           tile.store {result}, %c[%first, %column] valid (%full, %right) : {sums}, {c}"""
 
-    right = "arith.subi %n, %column" if n % g.width else "arith.constant " + str(g.width)
     return f"""tile.kernel @KERNEL(%tokens: {memref([g.pairs], "i32")}, %starts: {g.starts}, %x: {source},
         %w: {w}, {extra}%c: {c}) grid(%e, %j) {{
       {_bounds(g)}
@@ -172,7 +170,7 @@ def product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value]) -> str:
       %width = arith.constant {g.width} : index
       %few = arith.constant {min(_FEW, g.rows)} : index
       %column = arith.muli %j, %width : index
-      %right = {right} : index
+      %right = {"arith.subi %n, %column" if n % g.width else f"arith.constant {g.width}"} : index
       {_following(g, panels)}
       %count = arith.subi %row_end, %row : index
       %is_group = arith.cmpi uge, %count, %rows : index
@@ -221,22 +219,21 @@ def _following(g: Groups, panels: int) -> str:
 def _fetched() -> str:
     """What group %i fetches of the panel that comes next: rows %from to %up_to, the last one."""
     return """%done = arith.subi %i, %group : index
-        %due = arith.addi %done, %c1 : index
         %from = arith.muli %done, %portion : index
-        %behind_it = arith.muli %due, %portion : index
+        %behind_it = arith.addi %from, %portion : index
         %end = arith.minui %behind_it, %k : index
         %up_to = arith.subi %end, %c1 : index"""
 
 
 def _sums(g: Groups, source: str, w: str) -> str:
-    """The %sum of a group. The weight is streamed from memory: rows of the panel that comes next are fetched.
+    """The %sum of a group, in one loop whose end is foreseen; meanwhile rows of the panel that comes next are fetched.
 
-    There is one loop, of as many iterations in each group, so that its end is foreseen; where all is fetched, the last
-    row is asked for again, which takes a free slot.
+    Where all is fetched, the last row is asked for again, which takes a free slot.
     """
     x, y, sums = f"!tile.tile<{g.rows}x1xf32>", f"!tile.tile<1x{g.width}xf32>", f"!tile.tile<{g.rows}x{g.width}xf32>"
-    lines = [f"memref.prefetch %w[%next_e, %next_j, %q, %l{at}], read, locality<2>, data : {w}" for at in _lines(y)]
-    ends = [f"%l{at} = arith.constant {at} : index" for at in _lines(y)]
+    cache_lines = range(0, g.width, 16)
+    lines = [f"memref.prefetch %w[%next_e, %next_j, %q, %l{at}], read, locality<2>, data : {w}" for at in cache_lines]
+    ends = [f"%l{at} = arith.constant {at} : index" for at in cache_lines]
     return f"""%none = arith.constant dense<0.0> : {sums}
           {chr(10).join(ends)}
           %sum = scf.for %p = %c0 to %k step %c1 iter_args(%acc = %none) -> ({sums}) {{
@@ -248,11 +245,6 @@ def _sums(g: Groups, source: str, w: str) -> str:
           %next = tile.mma %xt, %yt, %acc : {x}, {y}, {sums}
           scf.yield %next : {sums}
         }}"""
-
-
-def _lines(row: str) -> range:
-    """Where the cache lines of a panel's row begin."""
-    return range(0, int(row.split("x")[1]), 16)
 
 
 def gathered_product_text(g: Groups, stage: Stage, operands: Sequence[ir.Value], gathers: bool) -> str:

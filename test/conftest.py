@@ -5,6 +5,7 @@ Files are collected by path, so that their names may repeat. ``--slow=sample`` r
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ import pytest
 import sampling
 
 HERE = Path(__file__).resolve().parent
+
+#: In tests a pass that leaves wrong IR fails itself, not its phase; processes that tests start know it, too.
+os.environ.setdefault("TILEWRIGHT_VERIFY", "1")
 SKIPPED = {"__pycache__", "Inputs", "models"}
 
 for folder in sorted({file.parent for file in HERE.rglob("*.py")} - {HERE}):

@@ -130,6 +130,12 @@ compile_workers = Setting(
     "TILEWRIGHT_COMPILE_WORKERS", _parse_count, 0, "processes that run LLVM; 0: one per core available, at most 32"
 )
 debug = Setting("TILEWRIGHT_DEBUG", parse_bool, False, "1 shows tracebacks in the command line tools")
+verify = Setting(
+    "TILEWRIGHT_VERIFY",
+    parse_bool,
+    False,
+    "1: the IR is verified after each pass; 0: after each phase, and pass by pass where that fails",
+)
 dump_ir = Setting("TILEWRIGHT_DUMP_IR", str, "", "folder that receives the IR after every phase")
 linker = Setting("TILEWRIGHT_LINKER", str, "", "linker to use instead of the first found of ld.lld-22, ld.lld, ld, cc")
 ptxas = Setting(

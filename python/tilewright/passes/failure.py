@@ -36,7 +36,6 @@ def failure_of(
     pipeline: str,
     diagnostics: tuple[Diagnostic, ...],
     failures: list[tuple[str, BaseException]],
-    verify: bool,
     dump_dir: str | Path | None,
     weights: Mapping[str, Any] | None = None,
 ) -> BaseException:
@@ -47,7 +46,6 @@ def failure_of(
         pipeline: the pipeline in full.
         diagnostics: everything that was diagnosed.
         failures: (message, exception) of each Python pass that raised.
-        verify: whether passes were verified.
         dump_dir: where to save the IR; a new temporary folder if None.
         weights: what passes may look at.
     """
@@ -55,7 +53,7 @@ def failure_of(
     cause = _cause(first, failures)
     if cause is not None and not isinstance(cause, Exception):
         return cause  # KeyboardInterrupt, SystemExit
-    culprit = _find_culprit(before, pipeline, verify, weights) if before is not None else None
+    culprit = _find_culprit(before, pipeline, weights) if before is not None else None
     error = _make_error(first, cause, culprit)
     if culprit is not None:
         error.command = _save(culprit, dump_dir)
@@ -71,7 +69,7 @@ def _cause(first: Diagnostic | None, failures: list[tuple[str, BaseException]]) 
     return failures[0][1] if failures else None
 
 
-def _find_culprit(before: ir.Operation, pipeline: str, verify: bool, weights: Mapping[str, Any] | None) -> Culprit:
+def _find_culprit(before: ir.Operation, pipeline: str, weights: Mapping[str, Any] | None) -> Culprit:
     """Run the passes one by one on a copy, until one fails."""
     from tilewright.mlir._mlir_libs import _tilewright
     from tilewright.passes.weights import bound
@@ -80,7 +78,7 @@ def _find_culprit(before: ir.Operation, pipeline: str, verify: bool, weights: Ma
     for step in single_passes(pipeline):
         snapshot = state.operation.clone(ip=False)
         with bound(state.operation, weights):
-            done = _tilewright.run(state.operation, step, verify=verify)["ok"]
+            done = _tilewright.run(state.operation, step, verify=True)["ok"]
         if not done:
             return Culprit(snapshot.operation, step)
     return Culprit(before.operation, pipeline)  # it depends on threads: keep the whole

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import re
 import sys
 from pathlib import Path
 from typing import TypeVar
@@ -44,6 +45,12 @@ def register(cls: P) -> P:
 def registered_passes() -> dict[str, type[Pass]]:
     """Return the Python passes registered so far, by name."""
     return dict(_passes)
+
+
+def has_user_passes(pipeline: str) -> bool:
+    """Whether a pipeline names a Python pass that is not of this package."""
+    others = {name for name, cls in _passes.items() if not cls.__module__.startswith("tilewright.")}
+    return bool(others) and not others.isdisjoint(re.findall(r"[\w.-]+", pipeline))
 
 
 def load_builtin_passes() -> None:

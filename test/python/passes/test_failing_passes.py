@@ -9,11 +9,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tilewright.core import config
 from tilewright.core.errors import InternalError, UnsupportedError
 from tilewright.mlir import ir
+from tilewright.mlir._mlir_libs import _tilewright
 from tilewright.passes import load_file, run_pipeline
 from tilewright.passes.text import leaf_name, single_passes, split_passes
 
@@ -89,9 +92,32 @@ def test_unsupported_keeps_type_and_names_the_op(tmp_path: Path) -> None:
     assert "too bad" in rerun(error.command).stderr
 
 
-def test_invalid_ir_names_the_pass_that_made_it(tmp_path: Path) -> None:
-    with pytest.raises(InternalError, match="'test-fail' failed: .*function_type"):
-        run_pipeline(parse(), "builtin.module(func.func(test-fail{how=break},cse))", dump_dir=tmp_path)
+@pytest.mark.parametrize("verify", [None, True, False])
+@pytest.mark.parametrize("after", ["", ",cse"])
+def test_invalid_ir_names_the_pass_that_made_it(tmp_path: Path, verify: bool | None, after: str) -> None:
+    """Verified once, behind the last pass, too; where passes are a user's, without a word of it."""
+    pipeline = f"builtin.module(func.func(test-fail{{how=break}}{after}))"
+    with (
+        config.verify.override(False),
+        pytest.raises(InternalError, match="'test-fail' failed: .*function_type") as caught,
+    ):
+        run_pipeline(parse(), pipeline, dump_dir=tmp_path, verify=verify)
+    assert "test-fail" in caught.value.command
+
+
+def test_verified_once_where_all_passes_are_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    run = _tilewright.run
+
+    def noted(*args: Any, **named: Any) -> Any:
+        asked.append(named["verify"])
+        return run(*args, **named)
+
+    monkeypatch.setattr(_tilewright, "run", noted)
+    for setting, pipeline in [(False, "cse"), (True, "cse"), (False, "cse,func.func(test-mark)")]:
+        with config.verify.override(setting):
+            run_pipeline(parse(), f"builtin.module({pipeline})")
+    assert asked == [False, True, True]
 
 
 def test_without_dump_dir_the_ir_goes_to_a_temporary_file() -> None:

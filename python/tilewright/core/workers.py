@@ -18,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -27,6 +27,9 @@ from typing import IO
 from tilewright.core import config
 from tilewright.core.errors import InternalError
 from tilewright.core.protocol import receive, send
+
+#: What is told the name and the code of each job that is done.
+Ready = Callable[[str, bytes], None]
 
 _STDERR_TAIL = 4000
 _MOST_WORKERS = 32
@@ -154,14 +157,23 @@ class WorkerPool:
         for worker in self._workers:
             worker.start()
 
-    def compile(self, jobs: Sequence[Job]) -> list[bytes]:
+    def compile(self, jobs: Sequence[Job], ready: Ready | None = None) -> list[bytes]:
         """Compile all jobs, largest first, and return the object codes in the order of `jobs`.
+
+        Args:
+            jobs: what to compile.
+            ready: called with the name and the code of each job as soon as it is done, in this thread.
 
         Raises:
             InternalError: the first job (in order) that failed.
         """
         order = sorted(range(len(jobs)), key=lambda i: -len(jobs[i].module))
         futures = {i: self._threads.submit(self._run, jobs[i]) for i in order}
+        if ready is not None:
+            names = {future: jobs[i].name for i, future in futures.items()}
+            for future in as_completed(names):
+                if future.exception() is None:
+                    ready(names[future], future.result())
         return [futures[i].result() for i in range(len(jobs))]
 
     def survives(self, text: bytes) -> str | None:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 from tilewright.core import cache
 from tilewright.core.errors import UserError
-from tilewright.core.workers import Job, shared_pool
+from tilewright.core.workers import Job, Ready, shared_pool
 from tilewright.ir.units import Unit
 
 
-def unit_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code: str) -> dict[str, bytes]:
+def unit_codes(
+    units: Sequence[Unit], machine: tuple[str, str], level: int, code: str, ready: Ready | None = None
+) -> dict[str, bytes]:
     """Return the code of each unit by its symbol, from the cache or by compile workers.
 
     Args:
@@ -22,6 +24,7 @@ def unit_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code
         machine: LLVM's name of the processor, and its features.
         level: LLVM's optimization level.
         code: ``object``, ``assembly`` or ``ptx``.
+        ready: called with the symbol and the code of each unit as soon as it is there, in this thread.
 
     Raises:
         InternalError: LLVM refuses one of them, or dies of it.
@@ -29,8 +32,11 @@ def unit_codes(units: Sequence[Unit], machine: tuple[str, str], level: int, code
     build_id = cache.libraries_id()
     keys = {unit.symbol: cache.digest(code, unit.module, *machine, str(level), build_id) for unit in units}
     codes = {symbol: found for symbol, key in keys.items() if (found := cache.find_kernel(key)) is not None}
+    if ready is not None:
+        for symbol, found in codes.items():
+            ready(symbol, found)
     jobs = [Job(unit.symbol, unit.module, *machine, level, code) for unit in units if unit.symbol not in codes]
-    for job, made in zip(jobs, shared_pool().compile(jobs), strict=True):
+    for job, made in zip(jobs, shared_pool().compile(jobs, ready), strict=True):
         codes[job.name] = made
         cache.add_kernel(keys[job.name], made)
     return codes

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -159,3 +160,24 @@ def test_blocks_that_stay_say_how_many_share_a_multiprocessor() -> None:
     told = ptxas.with_room(plain, 2)
     assert told == plain.replace(b"1, 1\n", b"1, 1\n.minnctapersm 2\n")
     assert ptxas.with_room(told) == told
+
+
+def test_kernels_are_assembled_as_they_come(tmp_path: Path) -> None:
+    """The first one while there is no other yet; remarks come in the order that is asked for."""
+    script = tmp_path / "ptxas"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/begun\necho '{SPILLS}' >&2\n")
+    script.chmod(0o755)
+    with (
+        config.ptxas.override(str(script)),
+        config.cache.override(False),
+        ptxas.Check("sm_90a", kernels=2, cubins=True) as checking,
+    ):
+        checking.add("second", b"add.f32")
+        for _ in range(1000):
+            if (tmp_path / "begun").exists():
+                break
+            time.sleep(0.01)
+        assert (tmp_path / "begun").exists()
+        checking.add("first", b"sub.f32")
+        found = checking.result(["first", "second"])
+    assert [remark["location"] for remark in found.remarks] == ["first", "second"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.core.errors import InternalError, UnsupportedError
 from tilewright.core.options import PHASES
 from tilewright.ir import decisions
-from tilewright.ir.units import split_kernels, symbol_of
+from tilewright.ir.units import Unit, split_kernels, symbol_of
 from tilewright.runtime.artifact import write_weights
 from tilewright.runtime.gpu import gpu_code
 from tilewright.targets import emitting
@@ -67,13 +67,8 @@ def emit(work: Compilation, folder: Path) -> None:
         weights = {name: _weight(work, name) for name in _weight_names(program)}
         written = beside.submit(write_weights, folder, weights)  # while workers and ptxas make code
         target = work.target
-        codes = unit_codes(units, (target.cpu, target.features), work.options.opt_level, "ptx")
         assert target.device is not None
-        for symbol, ctas in _staying(device, shared, target.device.units.count).items():
-            codes[symbol] = ptxas.with_room(codes[symbol], ctas)
-        _dump_codes(work, codes)
-        _check_calls(codes)
-        found = ptxas.check(codes, work.target.cpu, work.options.cubin)
+        codes, found = _codes(work, units, _staying(device, shared, target.device.units.count))
         codes |= found.codes
         _dump_codes(work, found.codes)
         entry["passes"].append(["(ptxas: assemble each kernel)", found.seconds])
@@ -93,6 +88,33 @@ def emit(work: Compilation, folder: Path) -> None:
     modules = {f"{symbol}.ptx": code for symbol, code in codes.items()}
     modules |= {f"{symbol}.cubin": code for symbol, code in found.cubins.items()}
     gpu_code.write(folder, manifest, program, modules, {}, emitting.report(work))
+
+
+def _codes(work: Compilation, units: Sequence[Unit], staying: Mapping[str, int]) -> tuple[dict[str, bytes], Any]:
+    """PTX of each kernel, and what ptxas says: each is assembled while LLVM makes that of others.
+
+    Args:
+        work: the compilation.
+        units: the kernels.
+        staying: CTAs on a multiprocessor of kernels whose blocks stay.
+    """
+    target = work.target
+
+    def roomy(symbol: str, code: bytes) -> bytes:
+        return ptxas.with_room(code, staying[symbol]) if symbol in staying else code
+
+    with ptxas.Check(target.cpu, len(units), work.options.cubin) as checking:
+        made = unit_codes(
+            units,
+            (target.cpu, target.features),
+            work.options.opt_level,
+            "ptx",
+            lambda symbol, code: checking.add(symbol, roomy(symbol, code)),
+        )
+        codes = {symbol: roomy(symbol, code) for symbol, code in made.items()}
+        _dump_codes(work, codes)
+        _check_calls(codes)
+        return codes, checking.result(codes)
 
 
 def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], work: Compilation) -> Any:

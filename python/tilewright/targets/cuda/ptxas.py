@@ -24,10 +24,11 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from tilewright.core import cache, config
@@ -96,7 +97,7 @@ def finding() -> tuple[str, str]:
 
 
 def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checked:
-    """Assemble each kernel and read what the assembler says.
+    """Assemble each kernel and read what the assembler says; see :class:`Check`.
 
     Args:
         codes: PTX by kernel.
@@ -104,42 +105,89 @@ def check(codes: Mapping[str, bytes], arch: str, cubins: bool = False) -> Checke
         cubins: keep the machine code.
 
     Raises:
-        RefusedError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized;
-            warpgroups ask for more registers than their launch brings.
+        RefusedError: see :meth:`Check.result`.
     """
-    start = time.perf_counter()
-    result = Checked()
-    program = find()
-    if program is None:
-        text = "ptxas is not installed: no kernel was assembled, spills are not known"
-        result.remarks.append({"severity": "remark", "message": text, "location": ""})
+    with Check(arch, len(codes), cubins) as checking:
+        for name in sorted(codes, key=lambda name: -len(codes[name])):
+            checking.add(name, codes[name])
+        return checking.result(codes)
+
+
+class Check:
+    """A check under way: kernels are assembled as they come, on as many threads as there are cores.
+
+    So the largest one is assembled while LLVM still makes PTX of others.
+
+    Args:
+        arch: e.g. ``sm_90a``.
+        kernels: how many will come.
+        cubins: keep the machine code.
+    """
+
+    def __init__(self, arch: str, kernels: int, cubins: bool = False) -> None:
+        self._arch, self._cubins = arch, cubins
+        self._codes: dict[str, bytes] = {}
+        self._done: dict[str, Future[tuple[bytes, int, str, bytes]]] = {}
+        self._program = find()
+        cores = len(os.sched_getaffinity(0))
+        self._threads = ThreadPoolExecutor(cores)
+        parts = _in_parts(self._program, cores // max(1, kernels), cubins) if self._program is not None else ()
+        self._options = (f"-arch={arch}", "-v", *parts)
+
+    def __enter__(self) -> Check:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End: kernels that are still to be assembled, after an error, are not."""
+        self._threads.shutdown(cancel_futures=True)
+
+    def add(self, name: str, code: bytes) -> None:
+        """Assemble a kernel, on another thread."""
+        if self._program is not None:
+            self._codes[name] = code
+            context = contextvars.copy_context()  # overridden settings hold in that thread, too
+            arguments = self._program, code, self._options, self._cubins
+            self._done[name] = self._threads.submit(context.run, _with_room, *arguments)
+
+    def result(self, order: Iterable[str]) -> Checked:
+        """What the assembler said of all kernels, once it has; `seconds` are those that this waits.
+
+        Args:
+            order: all kernels, in the order of remarks.
+
+        Raises:
+            RefusedError: ptxas refuses a kernel; a kernel with tensor core instructions spills, or is serialized;
+                warpgroups ask for more registers than their launch brings.
+        """
+        start, result = time.perf_counter(), Checked()
+        if self._program is None:
+            text = "ptxas is not installed: no kernel was assembled, spills are not known"
+            result.remarks.append({"severity": "remark", "message": text, "location": ""})
+            return result
+        refused = {}
+        for name in order:
+            complaint = self._read(name, result)
+            if complaint:
+                refused[name] = complaint
+        if refused:
+            raise _failure(refused, self._codes, self._arch)
+        result.seconds = time.perf_counter() - start
         return result
-    cores = len(os.sched_getaffinity(0))
-    options = (f"-arch={arch}", "-v", *_in_parts(program, cores // max(1, len(codes)), cubins))
-    with ThreadPoolExecutor(cores) as threads:
-        settings = [contextvars.copy_context() for _ in codes]  # overridden ones hold in these threads, too
-        futures = [
-            threads.submit(context.run, _with_room, program, code, options, cubins)
-            for context, code in zip(settings, codes.values(), strict=True)
-        ]
-        done = [future.result() for future in futures]
-    refused = {}
-    for name, (code, status, text, cubin) in zip(codes, done, strict=True):
+
+    def _read(self, name: str, result: Checked) -> str:
+        """Add what the assembler said of a kernel to a result; returns what is wrong with it."""
+        code, status, text, cubin = self._done[name].result()
         if status != 0:
-            refused[name] = f"ptxas refuses it: {text.strip()[:1500]}"
-            continue
+            return f"ptxas refuses it: {text.strip()[:1500]}"
         result.resources[name] = resources(text)
-        complaint = _judge(name, code, text, result)
-        if complaint:
-            refused[name] = complaint
-        if cubins:
+        if self._cubins:
             result.cubins[name] = cubin
-        if code is not codes[name]:
+        if code is not self._codes[name]:
             result.codes[name] = code
-    if refused:
-        raise _failure(refused, codes, arch)
-    result.seconds = time.perf_counter() - start
-    return result
+        return _judge(name, code, text, result)
 
 
 def resources(text: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, prod
+from typing import NamedTuple
 
 from tilewright.devices.device import Device
 from tilewright.plan.cost.expression import Expression, Operand
@@ -51,8 +52,7 @@ class Prefetcher:
         )
 
 
-@dataclass(frozen=True)
-class Loop:
+class Loop(NamedTuple):
     """One loop of the nest: which dimension, how often it runs, and the sizes that everything inside covers."""
 
     dim: int
@@ -91,8 +91,9 @@ def fetched(
     # boxes[i]: what a register tile and the i innermost loops around it cover
     boxes = [*(loop.inside for loop in reversed(loops)), expression.extents]
     operands = expression.operands
-    tiles = [[data_tile(o, box) for box in boxes] for o in operands]
-    moved = [[_lines(o, tile, line) * line for tile in own] for o, own in zip(operands, tiles, strict=True)]
+    parts = [[_touched(o, box, line) for box in boxes] for o in operands]
+    tiles = [[tile for tile, _ in own] for own in parts]
+    moved = [[size for _, size in own] for own in parts]
     sizes = [sum(column) for column in zip(*moved, strict=True)]
     outside = [1]  # outside[-1 - i]: how often what the i innermost loops cover is run
     for loop in loops:
@@ -109,15 +110,17 @@ def fetched(
     return found
 
 
-def _lines(operand: Operand, tile: tuple[int, ...], line: int) -> int:
-    """Lines that a part of an operand touches; one more per run where runs start anywhere in a line."""
-    key = "lines", tile, line
+def _touched(operand: Operand, box: tuple[int, ...], line: int) -> tuple[tuple[int, ...], int]:
+    """The part of an operand that a box of the loops touches, and its bytes in lines."""
+    key = line, box
     if (found := operand.parts.get(key)) is None:
-        found = operand.parts[key] = _count_lines(operand, tile, line)
+        tile = data_tile(operand, box)
+        found = operand.parts[key] = tile, _lines(operand, tile, line) * line
     return found
 
 
-def _count_lines(operand: Operand, tile: tuple[int, ...], line: int) -> int:
+def _lines(operand: Operand, tile: tuple[int, ...], line: int) -> int:
+    """Lines that a part of an operand touches; one more per run where runs start anywhere in a line."""
     if operand.fixed:
         return ceil(prod(tile) * operand.bytes / line)
     count, length = runs(tile, operand.shape)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import product
 from math import ceil, prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from tilewright.devices.device import Device, Level
 from tilewright.plan.cost.cache_traffic import Prefetcher, fetched, loops_of, run_bytes
@@ -66,8 +66,7 @@ class Prediction:
         return max(parts, key=lambda name: parts[name])
 
 
-@dataclass(frozen=True)
-class _Served:
+class _Served(NamedTuple):
     """What one level serves: bytes, bytes by their cost, and jumps of the address streams."""
 
     level: Level
@@ -81,11 +80,13 @@ class Model:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self.rate = device.rate
+        self.rate = lru_cache(None)(device.rate)
         self.prefetcher = Prefetcher.of(device)
         self.lanes = device.lanes(32)
         self.cycle = 1.0 / device.units.frequency
         self.caches = [level for level in device.levels if level.kind == "cache"]
+        self._behind = [*self.caches[1:], device.memory]
+        self._room = [int(c.bytes * self.rate("cache_share")) for c in self.caches]
         self._tiles: tuple[Expression | None, dict[Any, float]] = None, {}
 
     def predict(self, expression: Expression, schedule: Schedule, cores: int = 1, *, last: bool = True) -> Prediction:
@@ -131,10 +132,9 @@ class Model:
         ahead = _fetched_ahead(expression, schedule)
         line = self.caches[0].transaction
         shortest = self.rate("lines_of_jump") * line
-        room = [int(c.bytes * self.rate("cache_share")) for c in self.caches]
-        misses = [*fetched(expression, loops, room, line), (0,) * len(operands)]
+        misses = [*fetched(expression, loops, self._room, line), (0,) * len(operands)]
         found = {}
-        for at, level in enumerate([*self.caches[1:], self.device.memory]):
+        for at, level in enumerate(self._behind):
             crossings = zip(operands, misses[at], misses[at + 1], strict=True)
             served = [_part(at, *crossing) for crossing in crossings]
             read, written = sum(served[: len(expression.inputs)]), sum(served[len(expression.inputs) :])

@@ -96,6 +96,11 @@ class Expression:
         return len(self.extents)
 
     @cached_property
+    def known(self) -> dict[tuple, int]:
+        """What is known of tiles, by what was asked and their shape: tasks grow through the same ones."""
+        return {}
+
+    @cached_property
     def parallel(self) -> tuple[int, ...]:
         """Loops that are not reduced."""
         return tuple(d for d in range(self.rank) if d not in self.reductions)

@@ -88,11 +88,15 @@ class RTile:
         """Sizes of the part of each output."""
         return tuple(data_tile(o, self.shape) for o in self.expression.outputs)
 
-    @cached_property
+    @property
     def footprint(self) -> int:
         """Bytes that the data tiles occupy, storage padding included."""
-        outputs = zip(self.expression.outputs, self.output_tiles, strict=True)
-        return self.input_footprint + sum(prod(sizes) * operand.bytes for operand, sizes in outputs)
+        key, known = ("footprint", self.shape, self.padding), self.expression.known
+        if (found := known.get(key)) is None:
+            outputs = zip(self.expression.outputs, self.output_tiles, strict=True)
+            stored = sum(prod(sizes) * operand.bytes for operand, sizes in outputs)
+            found = known[key] = self.input_footprint + stored
+        return found
 
     @cached_property
     def input_footprint(self) -> int:
@@ -126,14 +130,10 @@ class RTile:
 
     def traffic(self, transaction: int = 1) -> int:
         """Bytes that the whole operator moves if each tile loads what it needs anew: Q in the paper."""
-        if (found := self._traffic.get(transaction)) is None:
-            found = self.grid * (self.steps * self.load(transaction) + self.store(transaction))
-            self._traffic[transaction] = found
+        key, known = ("traffic", self.shape, transaction), self.expression.known
+        if (found := known.get(key)) is None:
+            found = known[key] = self.grid * (self.steps * self.load(transaction) + self.store(transaction))
         return found
-
-    @cached_property
-    def _traffic(self) -> dict[int, int]:
-        return {}
 
     @cached_property
     def flops(self) -> float:

@@ -16,6 +16,7 @@ Only the public names stand here; they are imported when first used, so that loa
 from __future__ import annotations
 
 import importlib
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from tilewright.core import plugins
@@ -69,9 +70,11 @@ __all__ = [
 ]
 
 
-def _load_passes() -> None:
-    """Import all modules with passes: before a pipeline is read, not before."""
-    from tilewright.compiler import all_passes  # noqa: F401
+def _load_passes(names: Collection[str] | None) -> None:
+    """Import modules with passes: before a pipeline is read, not before."""
+    from tilewright.compiler import all_passes
+
+    all_passes.load(names)
 
 
 plugins.LOADERS.append(_load_passes)

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 #: The Python passes that are registered, by name.
 PASSES: dict[str, type] = {}
 
-#: What imports the modules with passes of this package; the package itself adds it when it is imported.
-LOADERS: list[Callable[[], None]] = []
+#: What imports the modules with passes of this package, those of some names or (None) all; the package itself adds it
+#: when it is imported.
+LOADERS: list[Callable[[Collection[str] | None], None]] = []

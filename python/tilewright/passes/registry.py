@@ -50,13 +50,19 @@ def registered_passes() -> dict[str, type[Pass]]:
 def has_user_passes(pipeline: str) -> bool:
     """Whether a pipeline names a Python pass that is not of this package."""
     others = {name for name, cls in _passes.items() if not cls.__module__.startswith("tilewright.")}
-    return bool(others) and not others.isdisjoint(re.findall(r"[\w.-]+", pipeline))
+    return bool(others) and not others.isdisjoint(_names(pipeline))
 
 
-def load_builtin_passes() -> None:
-    """Import every module of built-in passes (once)."""
+def _names(pipeline: str) -> frozenset[str]:
+    """All words of a pipeline."""
+    return frozenset(re.findall(r"[\w.-]+", pipeline))
+
+
+def load_builtin_passes(pipeline: str | None = None) -> None:
+    """Import every module of built-in passes (once); with a pipeline, those of passes that it names."""
+    names = None if pipeline is None else _names(pipeline)
     for load in plugins.LOADERS:
-        load()
+        load(names)
 
 
 def load_file(path: str | Path) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,6 @@ def run_pipeline(
     from tilewright.passes.notes import collected
     from tilewright.passes.weights import bound
 
-    load_builtin_passes()
     operation = op.operation
     text = _normalize(str(pipeline))
     if dump_dir is not None:
@@ -134,8 +134,13 @@ def _verified(
 
 
 def _normalize(pipeline: str) -> str:
+    """The pipeline in full; its passes are known then."""
     from tilewright.mlir._mlir_libs import _tilewright
 
+    load_builtin_passes(pipeline)
+    with contextlib.suppress(ValueError):
+        return _tilewright.normalize_pipeline(pipeline)
+    load_builtin_passes()  # it may name another pipeline, which names passes
     try:
         return _tilewright.normalize_pipeline(pipeline)
     except ValueError as error:

@@ -6,11 +6,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import tilewright
+from tilewright.compiler import all_passes
 from tilewright.passes import Pass, load_builtin_passes, registered_passes
 from tilewright.passes.base import option_specs, summary
 
@@ -34,3 +37,26 @@ def test_every_pass_is_loaded() -> None:
     assert len(files) > 30
     names = {".".join(("tilewright", *file.relative_to(package).with_suffix("").parts)) for file in files}
     assert {cls.__module__ for cls in BUILTIN.values()} == names
+    assert {name: cls.__module__ for name, cls in BUILTIN.items()} == all_passes.MODULES
+
+
+def test_a_pipeline_loads_its_own_passes() -> None:
+    """Passes that it names, in a nest, too; all of them where it names other pipelines."""
+    code = """
+import sys
+from tilewright.mlir import ir
+from tilewright.passes import registered_passes, run_pipeline
+with ir.Context():
+    module = ir.Module.parse("")
+    for name in ("tile-fold-splats", "func.func(tile-generalize)"):
+        run_pipeline(module, f"builtin.module(canonicalize,{name})")
+    print(*sorted(registered_passes()))
+    from tilewright.pipelines.cpu import PIPELINE
+    PIPELINE.register()
+    run_pipeline(module, "builtin.module(tile-cpu-normalize)")
+    print(len(registered_passes()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    first, second = done.stdout.splitlines()
+    assert first == "tile-fold-splats tile-generalize"
+    assert int(second) == len(all_passes.MODULES)

@@ -55,7 +55,7 @@ class Source:
         kind: ``onnx`` or ``mlir``.
         name: what reports call it.
         weights: bytes of external globals of MLIR text.
-        shaped: whether sizes that the user gave are already in the text.
+        traced: whether the text is a program that was traced: MLIR printed it, with the sizes that the user gave.
         types: element types of inputs and outputs, by name, where users see others than the text has: those with signs.
     """
 
@@ -63,7 +63,7 @@ class Source:
     kind: str
     name: str
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
-    shaped: bool = False
+    traced: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
 
     @functools.cached_property
@@ -104,7 +104,7 @@ class Source:
             UnsupportedError: it holds operators that have no lowering.
         """
         if self.kind == "mlir":
-            return _load_mlir(self, None if self.shaped else shapes)
+            return _load_mlir(self, None if self.traced else shapes)
         return _load_onnx(self, shapes, symbolic, many_threads)
 
 
@@ -129,7 +129,7 @@ def open_source(
     if list_programs.is_program(model):
         program = list_programs.traced(model, shapes)
         types = list_programs.unsigned_types(program)
-        source = Source(program.module_text, "mlir", program.name, shaped=True, types=types)
+        source = Source(program.module_text, "mlir", program.name, traced=True, types=types)
         weights = list_programs.signless(program.weights)
     elif _is_torch_module(model):
         source = Source(_exported(model, example_inputs), "onnx", type(model).__name__)
@@ -230,7 +230,7 @@ def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
 
     if shapes:
         raise UserError("shapes= is for ONNX models: an MLIR module has static shapes")
-    module = parse(source.value, source.name)
+    module = parse(source.value, source.name, printed=source.traced)
     _check_weights(module, source.weights)
     function = next((op for op in module.body.operations if _is_main(op)), None)
     if function is None:

@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""IR from text that a user wrote."""
+"""IR from text, which a user may have written."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from tilewright.mlir import ir
 
 
-def parse(text: str, name: str) -> ir.Module:
-    """Parse MLIR text in a context of its own; `name` is what messages call it.
+def parse(text: str, name: str, printed: bool = False) -> ir.Module:
+    """Parse MLIR text in a context of its own.
+
+    Args:
+        text: a module.
+        name: what messages call it.
+        printed: whether MLIR printed it, as a whole: its parser takes that.
 
     Raises:
         UserError: it is no valid module.
@@ -23,7 +28,8 @@ def parse(text: str, name: str) -> ir.Module:
     """
     from tilewright.mlir import ir
 
-    _try_to_parse(text, name)
+    if not printed:
+        _try_to_parse(text, name)
     try:
         with ir.Context():
             return ir.Module.parse(text)

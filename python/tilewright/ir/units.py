@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from tilewright.mlir import ir
 
 _SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_$.][\w$.-]*))')
-_LOCAL = ("internal", "private", "linkonce")
+#: Linkage as it is printed; reading it as an attribute would import all of the dialect's Python classes.
+_LOCAL = re.compile(r"llvm\.func (internal|private|linkonce|linkonce_odr) ")
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ def _symbols(module: ir.Operation) -> list[tuple[str, ir.Operation]]:
 
 def _definition(name: str, op: ir.Operation) -> _Definition:
     text = op.get_asm(use_local_scope=True)
-    linkage = str(op.attributes["linkage"]) if "linkage" in op.attributes else ""
-    if op.name == "llvm.mlir.global" or any(word in linkage for word in _LOCAL):
+    if op.name == "llvm.mlir.global" or _LOCAL.match(text):
         return _Definition(text, "")
     if not op.regions[0].blocks:
         return _Definition(text, text)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.core.errors import InternalError
 from tilewright.ir import decisions
 from tilewright.ir.decision import Texts
+from tilewright.ir.generics import nested
 from tilewright.ir.units import Unit, split, symbol_of
 from tilewright.runtime.artifact import write_artifact
 from tilewright.runtime.cpu.cpu_features import MATRIX_UNIT
@@ -57,7 +58,7 @@ def emit(work: Compilation, folder: Path) -> None:
 
 def _entry_attributes(module: ir.Module) -> dict[str, Any]:
     """Return what lowering wrote on the entry: names of inputs, outputs and globals in order, the arena's bytes."""
-    for op in module.body.operations:
+    for op in nested(module.operation):
         if symbol_of(op) == ENTRY:
             read = (decisions.INPUTS, decisions.OUTPUTS, decisions.GLOBALS)
             names = {name.removeprefix("tile."): name.read(op) for name in read}

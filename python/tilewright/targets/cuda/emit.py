@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tilewright.core.errors import InternalError, UnsupportedError
 from tilewright.core.options import PHASES
 from tilewright.ir import decisions
+from tilewright.ir.generics import nested
 from tilewright.ir.units import Unit, split_kernels, symbol_of
 from tilewright.runtime.artifact import write_weights
 from tilewright.runtime.gpu import gpu_code
@@ -45,7 +46,7 @@ class Host:
 def export_host(work: Compilation) -> None:
     """Keep the host program of a scheduled module: phase `lower` takes the host function away."""
     assert work.imported is not None
-    kernels = {symbol_of(op): op.operation for op in work.module.body.operations if op.operation.name == "tile.kernel"}
+    kernels = {symbol_of(op): op for op in nested(work.module.operation) if op.name == "tile.kernel"}
     work.kept_for_emit = Host(
         export(work.module, HOST, work.target.cpu),
         {name: _argument_types(op) for name, op in kernels.items()},
@@ -137,7 +138,7 @@ def _argument_types(kernel: ir.Operation) -> tuple[str, ...]:
 
 def _device_module(module: ir.Module) -> ir.Operation | None:
     """The kernels; None where a model has none (it returns its weights, or parts of its inputs)."""
-    return next((op.operation for op in module.body.operations if op.operation.name == "gpu.module"), None)
+    return next((op for op in nested(module.operation) if op.name == "gpu.module"), None)
 
 
 def _dump_codes(work: Compilation, codes: Mapping[str, bytes]) -> None:
@@ -163,8 +164,7 @@ def _check_calls(codes: Mapping[str, bytes]) -> None:
 
 
 def _program(host: Host, device: ir.Operation | None, shared: Mapping[str, str]) -> dict[str, Any]:
-    operations = device.regions[0].blocks[0].operations if device is not None else ()
-    functions = {symbol_of(op): op.operation for op in operations}
+    functions = {symbol_of(op): op for op in nested(device)} if device is not None else {}
     kernels = {}
     for name in host.exported.kernels:
         symbol = shared[name]
@@ -231,8 +231,8 @@ def plain(attribute: ir.Attribute) -> Any:
 
 def _staying(device: ir.Operation | None, shared: Mapping[str, str], multiprocessors: int) -> dict[str, int]:
     """CTAs on a multiprocessor of kernels whose blocks stay until all is done: there are no more of them to wait."""
-    operations = device.regions[0].blocks[0].operations if device is not None else ()
-    held = {symbol_of(op): op.operation for op in operations if decisions.BLOCKS.on(op.operation)}
+    operations = nested(device) if device is not None else ()
+    held = {symbol_of(op): op for op in operations if decisions.BLOCKS.on(op)}
     ctas: dict[str, int] = {}
     for name, op in held.items():
         symbol = shared[name]

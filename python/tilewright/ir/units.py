@@ -10,16 +10,19 @@ kernels (up to their name) become one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.core.errors import InternalError
+from tilewright.ir import decisions
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir
 
 _SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_$.][\w$.-]*))')
+#: What is told of a kernel's launches and times, which its code does not depend on.
+_UNREAD = re.compile(rf"\b(?:{decisions.GRID} = array<[^<>]*>|{decisions.PREDICTION} = \{{[^{{}}]*\}})")
 #: Linkage as it is printed; reading it as an attribute would import all of the dialect's Python classes.
 _LOCAL = re.compile(r"llvm\.func (internal|private|linkonce|linkonce_odr) ")
 
@@ -76,6 +79,23 @@ def split_kernels(device: ir.Operation) -> tuple[list[Unit], dict[str, str]]:
     return _units({name: _definition(name, op) for name, op in _symbols(device)}, "", _attributes(device))
 
 
+def twins(units: Sequence[Unit]) -> dict[str, str]:
+    """For each unit the first one whose code differs from its own in the name alone: plans of another length.
+
+    Both stay: each has launches and predicted times of its own.
+    """
+    first: dict[str, str] = {}
+    found = {}
+    for unit in units:
+        text = _UNREAD.sub("", _nameless(unit.symbol, unit.module.decode()))
+        found[unit.symbol] = first.setdefault(text, unit.symbol)
+    return found
+
+
+def _nameless(name: str, text: str) -> str:
+    return re.sub(rf"@{re.escape(name)}\b", "@self", text)
+
+
 def _units(definitions: Mapping[str, _Definition], entry: str, attributes: str) -> tuple[list[Unit], dict[str, str]]:
     functions = [name for name, d in definitions.items() if d.declaration and d.declaration != d.text]
     shared = _share([name for name in functions if name != entry], definitions)
@@ -119,8 +139,7 @@ def _share(kernels: list[str], definitions: Mapping[str, _Definition]) -> dict[s
     first: dict[str, str] = {}
     shared = {}
     for name in kernels:
-        nameless = re.sub(rf"@{re.escape(name)}\b", "@self", definitions[name].text)
-        shared[name] = first.setdefault(nameless, name)
+        shared[name] = first.setdefault(_nameless(name, definitions[name].text), name)
     return shared
 
 

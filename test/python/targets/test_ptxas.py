@@ -12,6 +12,7 @@ import pytest
 
 from tilewright.core import config
 from tilewright.core.errors import InternalError
+from tilewright.ir.units import Unit, twins
 from tilewright.targets.cuda import ptxas
 
 PRODUCT = b"wgmma.mma_async.sync.aligned ..."
@@ -181,3 +182,43 @@ def test_kernels_are_assembled_as_they_come(tmp_path: Path) -> None:
         checking.add("first", b"sub.f32")
         found = checking.result(["first", "second"])
     assert [remark["location"] for remark in found.remarks] == ["first", "second"]
+
+
+def test_what_is_said_of_a_kernel_holds_for_its_twin(tmp_path: Path) -> None:
+    """It is not assembled again; where it spills, both get room."""
+    script = tmp_path / "ptxas"
+    script.write_text(
+        f"#!/bin/sh\necho run >> {tmp_path}/runs\n"
+        f"if grep -q '^.minnctapersm 1$' \"$3\"; then echo '{CLEAN}'; else echo '{SPILLS}'; fi >&2\n"
+    )
+    script.chmod(0o755)
+    one, two = (b".visible .entry %b()\n.maxntid 128, 1, 1\n{\n" % name for name in (b"one", b"two"))
+    with (
+        config.ptxas.override(str(script)),
+        config.cache.override(False),
+        ptxas.Check("sm_90a", kernels=1, cubins=True) as checking,
+    ):
+        checking.add("one", one)
+        checking.add("two", two, like="one")
+        found = checking.result(["one", "two"])
+    assert (tmp_path / "runs").read_text().count("run") == 2
+    assert found.codes == {"one": ptxas.with_room(one), "two": ptxas.with_room(two)}
+    assert found.resources["one"] == found.resources["two"]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "same"),
+    [
+        ('tile.grid = array<i64: 8, 2>, tile.prediction = {ns = 7 : i64, bound = "l2"}', True),
+        ("nvvm.maxntid = array<i32: 64, 1, 1>", False),
+    ],
+)
+def test_twins_differ_in_what_code_does_not_depend_on(attributes: str, same: bool) -> None:
+    """Their names, launches and predicted times."""
+    plain = "tile.grid = array<i64: 4>, tile.prediction = {ns = 1 : i64}" if same else "nvvm.kernel"
+    texts = {"map_4": plain, "map_8": attributes}
+    units = [
+        Unit(name, f"module {{\nllvm.func @{name}() attributes {{{text}}} {{\n}}\n}}".encode())
+        for name, text in texts.items()
+    ]
+    assert twins(units) == {"map_4": "map_4", "map_8": "map_4" if same else "map_8"}

@@ -144,10 +144,20 @@ class Check:
         """End: kernels that are still to be assembled, after an error, are not."""
         self._threads.shutdown(cancel_futures=True)
 
-    def add(self, name: str, code: bytes) -> None:
-        """Assemble a kernel, on another thread."""
-        if self._program is not None:
-            self._codes[name] = code
+    def add(self, name: str, code: bytes, like: str | None = None) -> None:
+        """Assemble a kernel, on another thread.
+
+        Args:
+            name: of the kernel.
+            code: its PTX.
+            like: another kernel that was added, with the same code but for its name: what is said of it holds here.
+        """
+        if self._program is None:
+            return
+        self._codes[name] = code
+        if like is not None:
+            self._done[name] = self._done[like]
+        else:
             context = contextvars.copy_context()  # overridden settings hold in that thread, too
             arguments = self._program, code, self._options, self._cubins
             self._done[name] = self._threads.submit(context.run, _with_room, *arguments)
@@ -185,8 +195,8 @@ class Check:
         result.resources[name] = resources(text)
         if self._cubins:
             result.cubins[name] = cubin
-        if code is not self._codes[name]:
-            result.codes[name] = code
+        if code not in self._codes.values():
+            result.codes[name] = with_room(self._codes[name])
         return _judge(name, code, text, result)
 
 

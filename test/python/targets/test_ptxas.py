@@ -192,14 +192,15 @@ def test_what_is_said_of_a_kernel_holds_for_its_twin(tmp_path: Path) -> None:
         f"if grep -q '^.minnctapersm 1$' \"$3\"; then echo '{CLEAN}'; else echo '{SPILLS}'; fi >&2\n"
     )
     script.chmod(0o755)
-    one, two = (b".visible .entry %b()\n.maxntid 128, 1, 1\n{\n" % name for name in (b"one", b"two"))
+    text = b".visible .entry %b(.param .u64 %b_param_0)\n.maxntid 128, 1, 1\n{\n"
+    one, two = (text % (name, name) for name in (b"one", b"two"))
     with (
         config.ptxas.override(str(script)),
         config.cache.override(False),
-        ptxas.Check("sm_90a", kernels=1, cubins=True) as checking,
+        ptxas.Check("sm_90a", kernels=2) as checking,
     ):
         checking.add("one", one)
-        checking.add("two", two, like="one")
+        checking.add("two", two)
         found = checking.result(["one", "two"])
     assert (tmp_path / "runs").read_text().count("run") == 2
     assert found.codes == {"one": ptxas.with_room(one), "two": ptxas.with_room(two)}

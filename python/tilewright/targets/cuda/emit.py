@@ -104,7 +104,7 @@ def _codes(work: Compilation, units: Sequence[Unit], staying: Mapping[str, int])
     def roomy(symbol: str, code: bytes) -> bytes:
         return ptxas.with_room(code, staying[symbol]) if symbol in staying else code
 
-    firsts = twins(units) if not work.options.cubin else {unit.symbol: unit.symbol for unit in units}
+    firsts = twins(units)
     made = [unit for unit in units if firsts[unit.symbol] == unit.symbol]
     with ptxas.Check(target.cpu, len(made), work.options.cubin) as checking:
         codes = unit_codes(
@@ -114,18 +114,13 @@ def _codes(work: Compilation, units: Sequence[Unit], staying: Mapping[str, int])
             "ptx",
             lambda symbol, code: checking.add(symbol, roomy(symbol, code)),
         )
-        codes = {symbol: roomy(symbol, _renamed(codes[first], first, symbol)) for symbol, first in firsts.items()}
+        codes = {symbol: roomy(symbol, ptxas.renamed(codes[first], first, symbol)) for symbol, first in firsts.items()}
         for symbol, first in firsts.items():
             if symbol != first:
-                checking.add(symbol, codes[symbol], like=first)
+                checking.add(symbol, codes[symbol])
         _dump_codes(work, codes)
         _check_calls(codes)
         return codes, checking.result(codes)
-
-
-def _renamed(code: bytes, old: str, new: str) -> bytes:
-    """PTX of a kernel under another name; those of its parameters begin with it."""
-    return code if old == new else re.sub(rb"\b%b(?=\b|_param_)" % re.escape(old.encode()), new.encode(), code)
 
 
 def _with_resources(kernel: Any, launched: Any, resources: Mapping[str, Any], work: Compilation) -> Any:

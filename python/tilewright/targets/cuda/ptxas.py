@@ -127,6 +127,7 @@ class Check:
     def __init__(self, arch: str, kernels: int, cubins: bool = False) -> None:
         self._arch, self._cubins = arch, cubins
         self._codes: dict[str, bytes] = {}
+        self._first: dict[bytes, str] = {}
         self._done: dict[str, Future[tuple[bytes, int, str, bytes]]] = {}
         self._program = find()
         cores = len(os.sched_getaffinity(0))
@@ -144,23 +145,20 @@ class Check:
         """End: kernels that are still to be assembled, after an error, are not."""
         self._threads.shutdown(cancel_futures=True)
 
-    def add(self, name: str, code: bytes, like: str | None = None) -> None:
-        """Assemble a kernel, on another thread.
+    def add(self, name: str, code: bytes) -> None:
+        """Assemble a kernel, on another thread; one that differs from another in its name alone is as that one.
 
-        Args:
-            name: of the kernel.
-            code: its PTX.
-            like: another kernel that was added, with the same code but for its name: what is said of it holds here.
+        Machine code that is kept has the name in it, and is made for each.
         """
         if self._program is None:
             return
         self._codes[name] = code
-        if like is not None:
-            self._done[name] = self._done[like]
-        else:
+        first = name if self._cubins else self._first.setdefault(renamed(code, name, "self"), name)
+        if first == name:
             context = contextvars.copy_context()  # overridden settings hold in that thread, too
             arguments = self._program, code, self._options, self._cubins
             self._done[name] = self._threads.submit(context.run, _with_room, *arguments)
+        self._done[name] = self._done[first]
 
     def result(self, order: Iterable[str]) -> Checked:
         """What the assembler said of all kernels, once it has; `seconds` are those that this waits.
@@ -251,6 +249,11 @@ def _splits(program: str) -> bool:
 def with_room(code: bytes, ctas: int = 1) -> bytes:
     """A kernel with the promise that some CTAs per multiprocessor are enough; as it is where it has made one."""
     return code if ROOM in code else _CTA.sub(rb"\g<0>\n%b %d" % (ROOM, ctas), code, count=1)
+
+
+def renamed(code: bytes, old: str, new: str) -> bytes:
+    """PTX of a kernel under another name; those of its parameters begin with it."""
+    return re.sub(rb"\b%b(?=\b|_param_)" % re.escape(old.encode()), new.encode(), code)
 
 
 def _with_room(program: str, code: bytes, options: tuple[str, ...], keep: bool) -> tuple[bytes, int, str, bytes]:

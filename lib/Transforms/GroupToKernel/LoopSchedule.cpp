@@ -63,19 +63,6 @@ LogicalResult LoopSchedule::findTileDims() {
   return success();
 }
 
-/// The product in `combiner(accumulator, product)`; null where there is none.
-static Operation *productOf(linalg::GenericOp op) {
-  Value yielded = op.getBody()->getTerminator()->getOperand(0);
-  Operation *combiner = yielded.getDefiningOp();
-  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(combiner))
-    return nullptr;
-  for (Value operand : combiner->getOperands())
-    if (Operation *term = operand.getDefiningOp();
-        isa_and_nonnull<arith::MulFOp, arith::MulIOp>(term))
-      return term;
-  return nullptr;
-}
-
 /// Of the tiled loops, those of the one operand become the rows and that of the
 /// other one the lanes: the later one in the result, where both have one.
 LogicalResult LoopSchedule::findProductDims() {
@@ -120,6 +107,8 @@ LogicalResult LoopSchedule::findProductDims() {
 void LoopSchedule::addStretches(SmallVectorImpl<Stretch> &result,
                                 int64_t extent, ArrayRef<int64_t> tiles,
                                 int64_t unroll, unsigned dim) {
+  if (point.isShared(dim))
+    return addShares(result, extent, tiles.front());
   // Groups of a depth are counted, so that `floordiv` and `mod` fold.
   int64_t unit = int(dim) == point.depthDim ? tiles.front() : 1;
   int64_t tile = tiles.front(), body = tile * unroll;
@@ -142,6 +131,27 @@ void LoopSchedule::addStretches(SmallVectorImpl<Stretch> &result,
   if (point.hasBlocks() && llvm::is_contained(point.tileDims[0], dim))
     rest = std::min<int64_t>(llvm::alignTo(rest, point.blockOf(dim)), extent);
   result.push_back({rest, extent - rest});
+}
+
+/// As few tiles as `tile` allows, as equal as they can be: first the taller
+/// ones, then those of one row less.
+void LoopSchedule::addShares(SmallVectorImpl<Stretch> &result, int64_t extent,
+                             int64_t tile) {
+  Location loc = nest.root().getLoc();
+  int64_t count = llvm::divideCeil(extent, tile);
+  int64_t rows = extent / count, taller = extent % count, start = 0;
+  auto add = [&](int64_t tiles, int64_t size) {
+    if (tiles == 1)
+      result.push_back({size, start});
+    if (tiles > 1) {
+      Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+      Value end = arith::ConstantIndexOp::create(builder, loc, tiles * size);
+      result.push_back({size, start, zero, end});
+    }
+    start += tiles * size;
+  };
+  add(taller, rows + 1);
+  add(count - taller, rows);
 }
 
 /// The tiles of a dimension of the task, all of one size. None of them starts

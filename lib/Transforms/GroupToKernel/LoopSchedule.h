@@ -8,7 +8,9 @@
 //
 // Which loops a register group has and in which steps they run: over the root's
 // dimensions in the order and with the sizes of its rtile. Remainders of a loop
-// are emitted as one more static tile, so no mask depends on a run-time value.
+// are emitted as one more static tile, so no mask depends on a run-time value;
+// rows of a product are shared evenly between its tiles instead, since a short
+// tile keeps fewer multiply-adds under way.
 // A loop whose extent is known at run time only runs over whole tiles as often
 // as there are any, then over ever smaller ones. In a padded nest
 // (`tile.padded`; for machines whose tiles are distributed over threads) all
@@ -61,6 +63,8 @@ private:
   void addStretches(llvm::SmallVectorImpl<Stretch> &result, int64_t extent,
                     llvm::ArrayRef<int64_t> tiles, int64_t unroll,
                     unsigned dim);
+  void addShares(llvm::SmallVectorImpl<Stretch> &result, int64_t extent,
+                 int64_t tile);
   Stretch paddedStretch(unsigned dim);
   /// Narrows the loop over a window to the steps that meet the image
   /// (NestWindow.cpp).

@@ -15,6 +15,18 @@ using namespace mlir;
 
 namespace tilewright {
 
+Operation *productOf(linalg::GenericOp op) {
+  Value yielded = op.getBody()->getTerminator()->getOperand(0);
+  Operation *combiner = yielded.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(combiner))
+    return nullptr;
+  for (Value operand : combiner->getOperands())
+    if (Operation *term = operand.getDefiningOp();
+        isa_and_nonnull<arith::MulFOp, arith::MulIOp>(term))
+      return term;
+  return nullptr;
+}
+
 /// Position and size of a nest dimension from here inwards: `start` after the
 /// task's offset, plus the loop's variable, which counts in `unit`s, if there
 /// is one.
@@ -43,6 +55,17 @@ SmallVector<int64_t> NestPoint::tileSizes(unsigned dim) const {
   else if (*extent % tiles.front())
     tiles.push_back(*extent % tiles.front());
   return tiles;
+}
+
+/// Whether tiles share a dimension evenly: rows of a product of a known number
+/// that no whole number of tiles covers.
+bool NestPoint::isShared(unsigned dim) const {
+  if (nest.isPadded() || nest.isReduction(dim) || hasBlocks() ||
+      !llvm::is_contained(tileDims[0], dim) || !productOf(nest.root()))
+    return false;
+  std::optional<int64_t> extent = staticSize(box.sizes[dim]);
+  int64_t tile = nest.registerTile(dim);
+  return extent && *extent > tile && *extent % tile;
 }
 
 int NestPoint::reducedDim(unsigned axis) const {

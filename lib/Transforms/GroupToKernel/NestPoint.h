@@ -102,6 +102,7 @@ struct NestPoint {
   /// The reduced dimension that an axis runs along, or -1.
   int reducedDim(unsigned axis) const;
   bool hasBlocks() const;
+  bool isShared(unsigned dim) const;
   /// Rows or lanes that a block of the matrix unit has along a dimension.
   int64_t blockOf(unsigned dim) const;
   bool dependsOnReduction(const Access &access) const;
@@ -120,6 +121,9 @@ struct NestPoint {
   /// A tile of one element.
   mlir::Value constant(mlir::Location loc, mlir::TypedAttr value) const;
 };
+
+/// The product in `combiner(accumulator, product)`; null where there is none.
+mlir::Operation *productOf(mlir::linalg::GenericOp op);
 
 } // namespace tilewright
 

@@ -152,7 +152,10 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
     AffineExpr at =
         simplifyAffineExpr(point.position[dim] - point.box.offsets[dim],
                            point.loops.size(), point.symbols.size());
-    round = round * trips + at.floorDiv(point.stepOf(dim));
+    // Of shared rows, tiles are no multiples of each other apart.
+    round =
+        round * trips + (point.isShared(dim) ? (at * trips).floorDiv(*size)
+                                             : at.floorDiv(point.stepOf(dim)));
     if (!size && dim == inside.front()) {
       most = std::min(trips, tiles);
       tile = at;

@@ -30,9 +30,11 @@ def _tile_cost(rows: int, vectors: int, machine: Machine) -> float:
 
 
 def _rows_cost(extent: int, rows: int, vectors: int, machine: Machine) -> float:
-    """Half cycles per step of a reduction for all rows of one panel, in tiles of `rows` and what is left."""
-    whole, rest = divmod(extent, rows)
-    return whole * _tile_cost(rows, vectors, machine) + (_tile_cost(rest, vectors, machine) if rest else 0)
+    """Half cycles per step of a reduction for all rows of one panel, shared evenly between tiles of `rows` at most."""
+    count = ceil(extent / rows)
+    least, taller = divmod(extent, count)
+    whole = (count - taller) * _tile_cost(least, vectors, machine)
+    return whole + (taller * _tile_cost(least + 1, vectors, machine) if taller else 0)
 
 
 def row_tile(extent: int, limit: int, vectors: int, machine: Machine) -> int:

@@ -10,6 +10,7 @@ from math import ceil, gcd, prod
 
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.cpu import blocking
+from tilewright.plan.cpu.copies import FEW_ROWS, copy_pays, is_shared
 from tilewright.plan.cpu.dot_product import Dot, dot_of
 from tilewright.plan.cpu.gemv import FEW_VECTORS, stream_rows
 from tilewright.plan.cpu.images import (
@@ -22,7 +23,7 @@ from tilewright.plan.cpu.images import (
     window_unroll,
 )
 from tilewright.plan.cpu.matrix import copy_in_groups, tile_matrix
-from tilewright.plan.cpu.register_tiles import resident_lines, resident_rows, row_limit, row_tile, vectors_of
+from tilewright.plan.cpu.register_tiles import resident_rows, row_limit, row_tile, vectors_of
 from tilewright.plan.cpu.row_loops import row_loops, tile_row_loops
 from tilewright.plan.cpu.skinny_gemm import few_columns, tile_columns
 from tilewright.plan.model.tiles import ENOUGH_TASKS, Machine, Tiling, cut
@@ -31,13 +32,8 @@ from tilewright.plan.model.tiles import ENOUGH_TASKS, Machine, Tiling, cut
 _LEAST_LANES = 16
 #: Rows that fill a register tile.
 _LEAST_ROWS = 8
-#: Rows from which on a copy of what they multiply pays.
-_FEW_ROWS = 32
 #: Steps of a reduction that one round of its loop takes.
 _UNROLL = 4
-#: Sets of the L1 cache that hold next to nothing of a panel. In a task of several nests, a copy costs what it saves
-#: where there are more: keys of 128 numbers lie in 8 sets of 64.
-_FEW_SETS = 2
 #: Register tiles of rows, at most, that share a panel of weights where a run brings their number: the panel's way from
 #: the L3 cache then costs a few percent of their time, and rows that are left balance the cores.
 _SHARING = 32
@@ -143,9 +139,7 @@ def tile_contraction(op: LinalgOp, machine: Machine, weights: Weights) -> Tiling
             panel.reverse()  # rows come from far, and once; the copied panels are near
         order = outer + panel + reductions
         tiling = Tiling(task, register, order, _unroll(op, order))
-        few = roles.row is None or (
-            op.extents[roles.row] < _FEW_ROWS and not outer and not op.welded and not op.dynamic
-        )
+        few = roles.row is None or (op.extents[roles.row] < FEW_ROWS and not outer and not op.welded and not op.dynamic)
         if few and not copied:
             stream_rows(op, _lane_access(op, roles), (roles.row, roles.lane), tiling, machine, weights)
         return tiling
@@ -359,7 +353,7 @@ def is_copied(op: LinalgOp, roles: Roles, machine: Machine, weights: Weights) ->
     access = _lane_access(op, roles)
     if access is None or weights.only(access.value) or _sums_lanes(op, weights):
         return False
-    return _copy_pays(op, access, access.dims.index(roles.lane), machine)
+    return copy_pays(op, access, access.dims.index(roles.lane), machine)
 
 
 def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) -> tuple[list[str], list[str]]:
@@ -415,27 +409,14 @@ def _beside(op: LinalgOp, lane: int, block: int) -> list[str]:
     return kinds
 
 
-def _copy_pays(op: LinalgOp, access: Access, at: int, machine: Machine) -> bool:
-    """A run-time operand is copied where its lanes do not lie together, or where many rows reuse a strided panel."""
-    if at != len(access.dims) - 1:
-        return True  # where sizes are known at run time only, by a task of its own
-    if is_dynamic(access.value):
-        return False
-    return op.reuse(access) >= _FEW_ROWS and (not op.welded or _evicts(op, access, machine))
-
-
-def _evicts(op: LinalgOp, access: Access, machine: Machine) -> bool:
-    """Whether the steps of a panel share so few sets of the L1 cache, a large power of two apart, that none stays."""
-    step = max(op.reductions)
-    near = resident_lines(access, step, machine)
-    return near is not None and near <= _FEW_SETS * machine.l1_ways and near < op.extents[step]
-
-
 def copies_apart(op: LinalgOp, tiling: Tiling) -> bool:
-    """Whether run-time operands are copied by tasks of their own: one cannot know how much it would copy."""
+    """Whether run-time operands are copied by tasks of their own: one cannot know how much it would copy.
+
+    Or all tasks would copy the same.
+    """
     lane = contraction_roles(op).lane_operand
     if lane is None or not is_dynamic(op.inputs[lane].value):
-        return False
+        return lane is not None and is_shared(op, op.inputs[lane])
     return not op.welded or any(d in tiling.whole for d in op.inputs[lane].loops)
 
 
@@ -457,7 +438,8 @@ def _panel_tile(op: LinalgOp, access: Access, rest: list[int], tiling: Tiling, m
     """The copy of a run-time operand into panels: `rest` are its dimensions but the lanes', which it may transpose."""
     (lane,) = (d for d in access.dims if d is not None and access.dims.index(d) not in rest)
     block = tiling.register[lane]
-    task = [*(1 if (d := access.dims[t]) is None else tiling.task[d] for t in rest), tiling.task[lane]]
+    sizes = op.extents if copies_apart(op, tiling) else tiling.task
+    task = [*(1 if (d := access.dims[t]) is None else sizes[d] for t in rest), sizes[lane]]
     register = [1] * len(task)
     register[-1] = min(block, machine.wide)
     if len(rest) and rest[-1] == len(access.dims) - 1:  # lanes do not lie together: transpose in registers

@@ -17,7 +17,7 @@ FEW_ROWS = 32
 #: where there are more: keys of 128 numbers lie in 8 sets of 64.
 _FEW_SETS = 2
 #: Rows from which on an operand that all tasks share is copied before them, where each task would read it as it lies.
-_SHARED_ROWS = 2048
+_SHARED_ROWS = 1024
 
 
 def copy_pays(op: LinalgOp, access: Access, at: int, machine: Machine) -> bool:

@@ -34,6 +34,8 @@ _LARGE_HALF = 6e4
 _LARGE = 3e38
 #: Operations between a normalization and a score, at most: what is further away has no bound.
 _FAR = 48
+#: Columns of a matrix whose norm is computed: a sum bounds that of more.
+_WIDE = 128
 _SAME = ("arith.negf", "arith.extf", "arith.truncf", "math.absf")
 
 
@@ -303,10 +305,28 @@ def _of_constant(value: ir.Value, dim: int, size: int) -> Bound:
 
 
 def _largest_norm(matrix: np.ndarray, size: int) -> float:
-    """The largest of the spectral norms of blocks of so many columns."""
+    """The largest of the spectral norms of blocks of so many columns, or a bound of it.
+
+    The square of a wide block's is no more than the sum of its parts': work is linear in the elements.
+    """
     if not np.isfinite(matrix).all():
         return math.inf
-    wide = matrix.astype(np.float64)
-    blocks = wide.reshape(len(wide), -1, size).transpose(1, 0, 2)
-    grams = blocks.transpose(0, 2, 1) @ blocks if size <= len(wide) else blocks @ blocks.transpose(0, 2, 1)
-    return float(np.sqrt(np.linalg.eigvalsh(grams)[:, -1].max(initial=0).clip(0))) * _ROUNDING
+    width = size if size > _WIDE else max(_WIDE // size, 1) * size
+    squares = [_square_norm(matrix[:, at : at + width], size) for at in range(0, matrix.shape[1], width)]
+    return math.sqrt(max(squares, default=0.0)) * _ROUNDING
+
+
+def _square_norm(columns: np.ndarray, size: int) -> float:
+    """The largest square of the norms of blocks: one that is wide, or several that are not."""
+    if size > _WIDE:
+        parts = range(0, size, _WIDE)
+        return sum(_square_norm(part, part.shape[1]) for part in (columns[:, at : at + _WIDE] for at in parts))
+    most = float(np.abs(columns).max(initial=0))
+    if most == 0:
+        return 0.0
+    scaled = (columns / np.float64(most)).astype(np.float32)
+    blocks = scaled.reshape(len(columns), -1, size).transpose(1, 0, 2)
+    grams = blocks.transpose(0, 2, 1) @ blocks if size <= len(columns) else blocks @ blocks.transpose(0, 2, 1)
+    largest = np.linalg.eigvalsh(grams.astype(np.float64))[:, -1]
+    lost = (len(columns) + size) * 2.0**-23 * np.trace(grams, axis1=1, axis2=2)  # by sums of products in f32
+    return float((largest + lost).max()) * most**2

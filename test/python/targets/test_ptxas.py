@@ -207,6 +207,17 @@ def test_what_is_said_of_a_kernel_holds_for_its_twin(tmp_path: Path) -> None:
     assert found.resources["one"] == found.resources["two"]
 
 
+@pytest.mark.parametrize("other", ["sub", "param", "add_1"])
+def test_kernels_that_are_called_as_instructions_keep_theirs(other: str) -> None:
+    """Renaming one, as its twin is called, changes nothing but names."""
+    text = (
+        "\t// .globl\t{0}\n\n.visible .entry {0}(\n\t.param .u64 .ptr .global .align 1 {0}_param_0\n)\n{{\n"
+        "\tld.param.b64 \t%rd1, [{0}_param_0];\n\tadd.s64 \t%rd2, %rd1, 4;\n\tret;\n}}\n"
+    )
+    assert ptxas.renamed(text.format("add").encode(), "add", other) == text.format(other).encode()
+    assert ptxas.renamed(text.format(other).encode(), other, "add") == text.format("add").encode()
+
+
 @pytest.mark.parametrize(
     ("attributes", "same"),
     [

@@ -252,8 +252,16 @@ def with_room(code: bytes, ctas: int = 1) -> bytes:
 
 
 def renamed(code: bytes, old: str, new: str) -> bytes:
-    """PTX of a kernel under another name; those of its parameters begin with it."""
-    return re.sub(rb"\b%b(?=\b|_param_)" % re.escape(old.encode()), new.encode(), code)
+    """PTX of a kernel under another name; those of its parameters begin with it.
+
+    Only where it stands as a name: a user's kernel may be called as an instruction is.
+
+    >>> renamed(b".visible .entry add(.param .u64 add_param_0) { add.s64 %rd2, %rd1, 1; }", "add", "sub")
+    b'.visible .entry sub(.param .u64 sub_param_0) { add.s64 %rd2, %rd1, 1; }'
+    """
+    name = re.escape(old.encode())
+    places = rb"(?<=\.entry )%b(?=\()|(?<=\.globl\t)%b(?=\s)|(?<![\w.$%%])%b(?=_param_\d)" % (name, name, name)
+    return re.sub(places, new.encode(), code)
 
 
 def _with_room(program: str, code: bytes, options: tuple[str, ...], keep: bool) -> tuple[bytes, int, str, bytes]:

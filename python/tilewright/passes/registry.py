@@ -24,7 +24,8 @@ _passes: dict[str, type[Pass]] = plugins.PASSES
 def register(cls: P) -> P:
     """Make a pass class known to ``tile-opt`` and to textual pipelines (a class decorator).
 
-    Registering a name again replaces the earlier Python pass of that name.
+    Registering a name again replaces the earlier Python pass of that name; one of this package, whose module may be
+    imported at any time, never takes the place of a user's.
 
     Raises:
         TypeError: the class is not a well-formed pass.
@@ -37,6 +38,8 @@ def register(cls: P) -> P:
     if not cls.name:
         raise TypeError(f"pass '{cls.__name__}' has no name: set name: ClassVar[str]")
     options = [tuple(spec) for spec in option_specs(cls)]
+    if _is_own(cls) and not _is_own(_passes.get(cls.name, cls)):
+        return cls
     _tilewright.register_pass(cls.name, summary(cls), cls.anchor, list(cls.dialects), options, make_callable(cls))
     _passes[cls.name] = cls
     return cls
@@ -47,9 +50,14 @@ def registered_passes() -> dict[str, type[Pass]]:
     return dict(_passes)
 
 
+def _is_own(cls: type[Pass]) -> bool:
+    """Whether a pass is of this package."""
+    return cls.__module__.startswith("tilewright.")
+
+
 def has_user_passes(pipeline: str) -> bool:
     """Whether a pipeline names a Python pass that is not of this package."""
-    others = {name for name, cls in _passes.items() if not cls.__module__.startswith("tilewright.")}
+    others = {name for name, cls in _passes.items() if not _is_own(cls)}
     return bool(others) and not others.isdisjoint(_names(pipeline))
 
 
@@ -91,7 +99,7 @@ def load_file(path: str | Path) -> None:
 
 def source_file(cls: type[Pass]) -> str | None:
     """Return the file to give to ``--load-python`` for a pass; None where tile-opt knows it anyway."""
-    if cls.__module__.startswith("tilewright."):
+    if _is_own(cls):
         return None
     try:
         return inspect.getsourcefile(cls)

@@ -60,3 +60,27 @@ with ir.Context():
     first, second = done.stdout.splitlines()
     assert first == "tile-fold-splats tile-generalize"
     assert int(second) == len(all_passes.MODULES)
+
+
+def test_a_pass_of_the_user_stays_in_the_place_of_a_builtin_one() -> None:
+    """Also where the module of the builtin one is imported later."""
+    code = """
+from dataclasses import dataclass
+from typing import ClassVar
+from tilewright.mlir import ir
+from tilewright.passes import Pass, load_builtin_passes, register, run_pipeline
+@register
+@dataclass(frozen=True)
+class Mine(Pass):
+    '''Says that it ran.'''
+    name: ClassVar[str] = "tile-fold-splats"
+    anchor: ClassVar[str | None] = "builtin.module"
+    def run(self, op):
+        print("mine")
+with ir.Context():
+    for _ in range(2):
+        run_pipeline(ir.Module.parse(""), "builtin.module(tile-fold-splats)")
+        load_builtin_passes()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["mine", "mine"]

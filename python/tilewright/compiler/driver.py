@@ -256,9 +256,10 @@ def _run_passes(work: Compilation, phase: Phase, entry: dict[str, Any]) -> None:
     from tilewright.compiler import list_graphs
     from tilewright.passes import run_pipeline
 
+    verify = True if work.options.pipeline is not None else None  # a user's: an order that nobody tried
     if phase.passes:
         for part in _parts(work, phase):
-            done = run_pipeline(work.module.operation, str(part), weights=work.weights)
+            done = run_pipeline(work.module.operation, str(part), verify=verify, weights=work.weights)
             entry["passes"] += [[name, seconds] for name, seconds in done.timings]
             for diagnostic in done.diagnostics:
                 work.remarks.append({"phase": phase.name, **_remark(diagnostic)})

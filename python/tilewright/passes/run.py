@@ -70,7 +70,8 @@ def run_pipeline(
         op: what to run on, usually a module.
         pipeline: e.g. ``builtin.module(canonicalize,func.func(my-pass{x=1}))``, or anything whose ``str`` is one.
         verify: verify the IR after each pass; False: behind the last one, and pass by pass where that fails (a tenth of
-            the time of a compilation). None: as TILEWRIGHT_VERIFY says, and always where a pass is a user's.
+            the time of a compilation). None: as TILEWRIGHT_VERIFY says, and always where a pass is a user's, or where
+            nothing could be run again.
         print_ir: print the IR of each op to stderr after each pass that changed it.
         timing: print a timing report to stderr.
         dump_dir: folder that receives ``NNN_pass.mlir`` after each pass of the top level, and the IR of a failure.
@@ -94,13 +95,13 @@ def run_pipeline(
     if dump_dir is not None:
         Path(dump_dir).mkdir(parents=True, exist_ok=True)
     before = operation.clone(ip=False) if replay else None
-    each = verify if verify is not None else config.verify.get() or has_user_passes(text)
+    each = verify if verify is not None else config.verify.get() or not replay or has_user_passes(text)
     with bound(operation, weights), collected(operation) as notes:
         report = _tilewright.run(
             operation, text, verify=each, print_ir=print_ir, print_timing=timing, dump_dir=str(dump_dir or "")
         )
-    if not each and not (report["ok"] and _is_valid(operation)):
-        report = _verified(before, text, report, weights)
+    if not each:
+        report = _verified(operation, before, text, report, weights)
     diagnostics = tuple(_diagnostic(*entry) for entry in report["diagnostics"])
     if not report["ok"]:
         raise failure_of(before, text, diagnostics, report["failures"], dump_dir, weights)
@@ -109,28 +110,45 @@ def run_pipeline(
     return PipelineRun(diagnostics, tuple(report["passes"]), tuple(notes))
 
 
-def _is_valid(operation: ir.Operation) -> bool:
-    from tilewright.mlir import ir
-
-    try:
-        return operation.verify()
-    except ir.MLIRError:
-        return False
-
-
 def _verified(
-    before: ir.Operation | None, text: str, report: dict[str, Any], weights: Mapping[str, Any] | None
+    operation: ir.Operation,
+    before: ir.Operation | None,
+    text: str,
+    report: dict[str, Any],
+    weights: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """The report of a failed run as it reads with the IR verified after each pass: the first wrong one fails."""
+    """The report of a run as it reads with the IR verified after each pass: of a failed one, the first wrong fails."""
     from tilewright.mlir._mlir_libs import _tilewright
     from tilewright.passes.weights import bound
 
+    wrong = _violations(operation) if report["ok"] else []
+    interrupted = any(not isinstance(error, Exception) for _, error in report["failures"])
+    if interrupted or report["ok"] and not wrong:
+        return report
     if before is not None:
         copy = before.clone(ip=False)
         with bound(copy, weights):
             again = _tilewright.run(copy, text, verify=True)
-        report = report if again["ok"] else again
-    return {**report, "ok": False}
+        if not again["ok"]:
+            return again
+    return {**report, "ok": False, "diagnostics": [*report["diagnostics"], *wrong]}
+
+
+def _violations(operation: ir.Operation) -> list[tuple[Any, ...]]:
+    """What the verifier says of an operation, as diagnostics of a report."""
+    from tilewright.mlir import ir
+
+    try:
+        operation.verify()
+    except ir.MLIRError as error:
+        return [("error", found.message, _place(found.location), []) for found in error.error_diagnostics]
+    return []
+
+
+def _place(location: ir.Location) -> str:
+    """A location as diagnostics of passes have it: ``file:line:column``, "" where it is not known."""
+    text = str(location).removeprefix("loc(").removesuffix(")").replace('"', "")
+    return "" if text == "unknown" else text
 
 
 def _normalize(pipeline: str) -> str:

@@ -105,6 +105,22 @@ def test_invalid_ir_names_the_pass_that_made_it(tmp_path: Path, verify: bool | N
     assert "test-fail" in caught.value.command
 
 
+def test_what_the_verifier_says_is_told_where_nothing_is_run_again() -> None:
+    """In a process of its own or in a bisection no IR before the run is kept; what is wrong is said all the same."""
+    with pytest.raises(InternalError, match="function_type") as caught:
+        run_pipeline(parse(), "builtin.module(func.func(test-fail{how=break}))", verify=False, replay=False)
+    assert caught.value.location == "the function"
+
+
+def test_a_run_that_is_interrupted_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not run again to be verified."""
+    runs, run = [], _tilewright.run
+    monkeypatch.setattr(_tilewright, "run", lambda *args, **named: runs.append(args) or run(*args, **named))
+    with pytest.raises(KeyboardInterrupt):
+        run_pipeline(parse(), "builtin.module(func.func(test-fail{how=interrupt}),cse)", verify=False)
+    assert len(runs) == 1
+
+
 def test_verified_once_where_all_passes_are_of_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     run = _tilewright.run
@@ -117,7 +133,9 @@ def test_verified_once_where_all_passes_are_of_the_package(monkeypatch: pytest.M
     for setting, pipeline in [(False, "cse"), (True, "cse"), (False, "cse,func.func(test-mark)")]:
         with config.verify.override(setting):
             run_pipeline(parse(), f"builtin.module({pipeline})")
-    assert asked == [False, True, True]
+    with config.verify.override(False):
+        run_pipeline(parse(), "builtin.module(cse)", replay=False)
+    assert asked == [False, True, True, True]
 
 
 def test_without_dump_dir_the_ir_goes_to_a_temporary_file() -> None:

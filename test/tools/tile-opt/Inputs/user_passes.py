@@ -70,7 +70,7 @@ class Fail(Pass):
 
     name: ClassVar[str] = "test-fail"
     anchor: ClassVar[str | None] = "func.func"
-    how: str = option("raise", "raise an unexpected exception, or: unsupported, break (make invalid IR)")
+    how: str = option("raise", "raise an unexpected exception, or: unsupported, interrupt, break (make invalid IR)")
 
     def run(self, op: ir.Operation) -> None:
         """Fail in the chosen way."""
@@ -79,6 +79,8 @@ class Fail(Pass):
         if self.how == "unsupported":
             inner = op.regions[0].blocks[0].operations[0]
             raise located(UnsupportedError("this function is too bad to compile"), inner)
+        if self.how == "interrupt":
+            raise KeyboardInterrupt
         if self.how == "break":
             del op.attributes["function_type"]
             return

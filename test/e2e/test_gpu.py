@@ -86,6 +86,36 @@ def test_a_kernel_by_hand() -> None:
         twice.roofline(x, np.empty_like(x), grid=[3])
 
 
+TWINS = """
+tile.kernel @NAME(%x: memref<64xf32>, %y: memref<64xf32>) grid(%i) {
+  %v = memref.load %x[%i] : memref<64xf32>
+  %w = arith.addf %v, %v : f32
+  memref.store %w, %y[%i] : memref<64xf32>
+  tile.return
+}
+"""
+CALLS = """
+func.func @main(%x: tensor<64xf32> {tile.name = "x"}, %y: tensor<64xf32> {tile.name = "y"})
+    -> (tensor<64xf32> {tile.name = "a"}, tensor<64xf32> {tile.name = "b"}) {
+  %c48 = arith.constant 48 : index
+  %c64 = arith.constant 64 : index
+  %e = tensor.empty() : tensor<64xf32>
+  %a = tile.launch @add grid(%c64) ins(%x : tensor<64xf32>) outs(%e : tensor<64xf32>) -> (tensor<64xf32>)
+  %b = tile.launch @sub grid(%c48) ins(%x : tensor<64xf32>) outs(%y : tensor<64xf32>) -> (tensor<64xf32>)
+  return %a, %b : tensor<64xf32>, tensor<64xf32>
+}
+"""
+
+
+def test_kernels_that_differ_in_their_launches_alone() -> None:
+    """One code under two names, which are instructions' names, too."""
+    text = TWINS.replace("NAME", "add") + TWINS.replace("NAME", "sub") + CALLS
+    x, y = (GENERATOR.standard_normal(64, dtype=np.float32) for _ in range(2))
+    found = tw.compile(text, target="cuda:sm_80", emulate=True)(x, y)
+    np.testing.assert_array_equal(found["a"], x + x)
+    np.testing.assert_array_equal(found["b"], [*(x + x)[:48], *y[48:]])
+
+
 def test_an_artifact_is_whole(tmp_path: Path) -> None:
     """A file and a folder hold PTX, the host program and the weights; the emulator runs them."""
     x = GENERATOR.standard_normal((3, 20), dtype=np.float32)

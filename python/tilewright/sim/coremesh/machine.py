@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
+
 from tilewright.core.errors import UserError
 from tilewright.devices.device import Device
 from tilewright.devices.files import described, file_names
 from tilewright.devices.files import load as load_file
 from tilewright.devices.mesh import Mesh, Overheads, check_fields
-from tilewright.sim.coremesh.program import Cost
+from tilewright.sim.coremesh.program import Buffer, Cost
 
 #: ``ideal``: what the hardware allows; ``calibrated``: with the overheads that were found by measurement.
 Preset = Literal["ideal", "calibrated"]
@@ -57,6 +59,10 @@ class Machine:
     def double_cycles(self) -> float:
         """Cycles that an operation on f64 takes in software; 0 where cores have a unit."""
         return 0.0 if any(dtype == "f64" for dtype, _ in self.mesh.simd) else self.mesh.soft_f64_cycles
+
+    def combining_cycles(self, buffer: Buffer) -> float:
+        """Cycles that a core combines a message of f64 with a buffer for, where that is software; else 0."""
+        return math.prod(buffer.shape) * self.double_cycles if buffer.dtype == np.float64 else 0.0
 
     def kernel_cycles(self, cost: Cost) -> float:
         """Return the cycles of a kernel whose operands are at hand: vector calls, multiply-adds and other results.

@@ -95,3 +95,15 @@ def test_calibrated_rounds_agree():
     calibrated, program = machine("wse2", "calibrated"), programs.gemm(8, (8, 8, 8), "float16")
     cycles = time_program(program, calibrated).cycles
     assert 0 <= simulate(program, calibrated).cycles - cycles <= 8  # whole cycles per kernel
+
+
+@pytest.mark.parametrize("size", [8, 64])
+@pytest.mark.parametrize("stages", [2, 7])
+def test_software_sums_of_doubles(stages: int, size: int) -> None:
+    """Each stage of a chain adds its own numbers in software, while others do: both tiers count it, relays too."""
+    program = programs.chain(stages, size, "float64")
+    toy = machine("toy8x8")
+    timing, outcome = time_program(program, toy), simulate(program, toy)
+    assert outcome.cycles == pytest.approx(timing.cycles, rel=0.1)
+    assert timing.ends[0, 1:].min() >= 64 * size
+    assert outcome.finish[0, 1:].min() >= 64 * size

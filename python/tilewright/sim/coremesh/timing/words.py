@@ -156,10 +156,9 @@ class Writer:
 
     def _combining(self, one: Instruction) -> float:
         """Cycles of combinations in software: of f64, which no message outruns."""
-        if not isinstance(one, Recv) or one.combine is None or one.slot.buffer not in self._buffers:
+        if not isinstance(one, Recv | Relay) or one.combine is None or one.slot.buffer not in self._buffers:
             return 0.0
-        buffer = self._buffers[one.slot.buffer]
-        return math.prod(buffer.shape) * self.machine.double_cycles if buffer.dtype == np.float64 else 0.0
+        return self.machine.combining_cycles(self._buffers[one.slot.buffer])
 
     def _bytes(self, name: str) -> int:
         if name not in self._buffers:

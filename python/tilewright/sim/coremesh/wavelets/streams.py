@@ -80,6 +80,7 @@ class _Build:
     numbers: list[np.ndarray] = field(default_factory=list)
     tokens: dict[str, int] = field(default_factory=dict)
     started: dict[str, np.ndarray] = field(default_factory=dict)  # token: cores that have not waited for it
+    software: dict[str, np.ndarray] = field(default_factory=dict)  # token: cycles in which each core combines itself
     count: int = 0
 
     def __post_init__(self) -> None:
@@ -103,16 +104,19 @@ class _Build:
 
     def _wait(self, number: int, instruction: Wait) -> None:
         """Who started nothing that made these tokens since the last wait neither waits nor pays."""
-        paying = np.zeros(self.grid.cores, dtype=bool)
+        paying, busy = np.zeros(self.grid.cores, dtype=bool), np.zeros(self.grid.cores)
         for token in dict.fromkeys(instruction.tokens):
             waiting = self.started.pop(token, None)
             if waiting is not None:
                 self._emit(number, np.flatnonzero(waiting), op=WAIT, token=self._token(token))
                 paying |= waiting
+                busy += self.software.pop(token, 0.0)
         overheads = self.machine.overheads
         cycles = {"": 0.0, "round": overheads.round, "collective": overheads.collective}[instruction.overhead]
-        if cycles:
-            self._emit(number, np.flatnonzero(paying), op=BUSY, detail=round(cycles))
+        busy[paying] += cycles
+        cores = np.flatnonzero(busy)
+        if cores.size:
+            self._emit(number, cores, op=BUSY, detail=np.rint(busy[cores]).astype(np.int32))
 
     def _transfer(self, number: int, step: Step, instruction: Send | Recv | Relay, cores: np.ndarray) -> None:
         slots = self.grid.index(instruction.slot.index, instruction.cores.order, step.loops)[cores]
@@ -129,6 +133,9 @@ class _Build:
         if isinstance(instruction, Recv) and instruction.combine is not None:
             fields["combines"] = self.slot_base[instruction.slot.buffer] + slots
         self.started.setdefault(instruction.token, np.zeros(self.grid.cores, dtype=bool))[cores] = True
+        if not isinstance(instruction, Send) and instruction.combine is not None:
+            cycles = self.machine.combining_cycles(self.buffers[instruction.slot.buffer])
+            self.software.setdefault(instruction.token, np.zeros(self.grid.cores))[cores] += cycles
         self._emit(number, cores, **fields)
 
     def _wavelets(self, slot: Slot) -> int:

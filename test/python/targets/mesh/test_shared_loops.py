@@ -14,6 +14,7 @@ import tilewright as tw
 from tilewright.demo.graph import GraphBuilder
 from tilewright.mlir import ir
 from tilewright.passes import load_builtin_passes, run_pipeline
+from tilewright.targets.mesh.control.shared_loops import Shared
 
 load_builtin_passes()
 MESH = "mesh:toy8x8"
@@ -143,3 +144,72 @@ def test_decisions_that_do_not_fit(place: str, loops: str, said: str) -> None:
     text = text.replace("-> tensor<12xf32> {", "-> tensor<12xf32> attributes {coremesh.side = 8 : i64} {", 1)
     with ir.Context(), ir.Location.unknown(), pytest.raises(tw.TilewrightError, match=said):
         run_pipeline(ir.Module.parse(text), "builtin.module(tile-distribute)")
+
+
+TWO = """
+func.func @main(%x: tensor<12xf32>, %y: tensor<12xf32>, %c: i1) -> tensor<12xf32> {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c12 = arith.constant 12 : index
+  %r:2 = scf.for %k = %c0 to %c12 step %c1 iter_args(%a = %x, %b = %y) -> (tensor<12xf32>, tensor<12xf32>) {{
+    %v = tensor.extract %b[%k] : tensor<12xf32>
+    %u = tensor.insert %v into {into}[%k] : tensor<12xf32>
+    {then}
+    scf.yield {given} : tensor<12xf32>, tensor<12xf32>
+  }}
+  return %r#0 : tensor<12xf32>
+}}"""
+INNER = """%w:2 = scf.for %i = %c0 to %c1 step %c1 iter_args(%p = %u, %q = %b) -> (tensor<12xf32>, tensor<12xf32>) {{
+      scf.yield {given} : tensor<12xf32>, tensor<12xf32>
+    }}"""
+UNTIL = """%w = scf.while (%p = %u) : (tensor<12xf32>) -> tensor<12xf32> {{
+      scf.condition(%c) {given} : tensor<12xf32>
+    }} do {{
+    ^bb0(%q: tensor<12xf32>):
+      scf.yield %q : tensor<12xf32>
+    }}"""
+BRANCH = """%w = scf.if %c -> tensor<12xf32> {{
+      scf.yield %u : tensor<12xf32>
+    }} else {{
+      scf.yield {given} : tensor<12xf32>
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("into", "then", "given", "splits"),
+    [
+        ("%a", "", "%u, %b", True),
+        ("%x", "", "%u, %b", False),
+        ("%a", "", "%u, %y", False),
+        ("%a", "", "%b, %u", False),
+        ("%a", INNER.format(given="%p, %q"), "%w#0, %w#1", True),
+        ("%a", INNER.format(given="%q, %p"), "%w#0, %w#1", False),
+        ("%a", UNTIL.format(given="%p"), "%w, %b", True),
+        ("%a", UNTIL.format(given="%x"), "%w, %b", False),
+        ("%a", BRANCH.format(given="%a"), "%w, %b", True),
+        ("%a", BRANCH.format(given="%x"), "%w, %b", False),
+        ("%a", "%w = arith.select %c, %u, %a : tensor<12xf32>", "%w, %b", True),
+        ("%a", "%w = arith.select %c, %u, %x : tensor<12xf32>", "%w, %b", False),
+        ("%a", "%w = arith.addf %u, %u : tensor<12xf32>", "%w, %b", False),
+    ],
+)
+def test_iterations_hand_on_what_they_were_given(into: str, then: str, given: str, splits: bool) -> None:
+    """Whoever runs the second half of them has not seen what the first half swapped, or forgot."""
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(TWO.format(into=into, then=then, given=given))
+        (function,) = module.body.operations
+        (loop,) = [one for one in function.regions[0].blocks[0].operations if one.operation.name == "scf.for"]
+        assert Shared(loop.operation).can_split(0) == splits
+
+
+def test_a_write_that_is_taken_back() -> None:
+    """Each negative element makes an iteration begin with the input again."""
+    then = "%f = arith.cmpf ogt, %v, %z : f32\n    %w = arith.select %f, %u, %x : tensor<12xf32>"
+    text = TWO.format(into="%a", then=then, given="%w, %b").replace(", %c: i1", "")
+    text = text.replace("  %r:2 =", "  %z = arith.constant 0.0 : f32\n  %r:2 =")
+    x, y = (RNG.standard_normal(12).astype(np.float32) for _ in range(2))
+    expected = x.copy()
+    for k in range(12):
+        expected = np.where(np.arange(12) == k, y, expected) if y[k] > 0 else x
+    model: Any = tw.compile(text, MESH)
+    np.testing.assert_array_equal(model(x, y)[0], expected)

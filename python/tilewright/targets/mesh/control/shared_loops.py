@@ -4,8 +4,10 @@
 """Loops that write single elements, split among cores: each runs the iterations whose elements it has.
 
 An index of a loop can be split where all that is written is read and written at this index along one dimension: no
-iteration then needs what those with another one wrote. What is only read is split likewise, or lies whole in each core.
-A truth to which each iteration adds its own (whether all places lie in a tensor) is found by all cores together.
+iteration then needs what those with another one wrote. Each has to hand on what it was given, but for elements: one
+that swaps two tensors, or begins with one from around the loop again, tells on all behind it. What is only read is
+split likewise, or lies whole in each core. A truth to which each iteration adds its own (whether all places lie in a
+tensor) is found by all cores together.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from tilewright.targets.mesh.attributes import ELEMENT
 from tilewright.targets.mesh.control.digits import Digit, digits_of
 
 Axes = tuple[str, ...]
-_PICK = "tensor.extract"
+_PICK, _SELECT = "tensor.extract", "arith.select"
 #: How truths of iterations become one, and how those of cores do.
 FLAGS = {"arith.andi": "umin", "arith.ori": "umax"}
 
@@ -62,6 +64,7 @@ class Shared:
     def __init__(self, op: ir.Operation) -> None:
         self.op, self.digits = op, digits_of(op)
         self.groups = _groups(op)
+        self._is_followed = all(map(_is_followed, descendants(op)))
         self.flags = {at: how for at in range(len(op.results)) if (how := _flag(op, at))}
         self._ways = [self._is_free(digit) for digit in self.digits]
 
@@ -120,9 +123,12 @@ class Shared:
     def _is_free(self, digit: Digit) -> bool:
         """Whether iterations with another index than this one neither read nor write what those with it write."""
         written = self._written()
-        if not written or any(group.dim_of(digit) is None for group in written):
+        if not self._is_followed or not written or any(group.dim_of(digit) is None for group in written):
             return False
-        numbers = [at for at, one in enumerate(digit.loop.results) if not isinstance(one.type, ir.RankedTensorType)]
+        tensors = [at for at, one in enumerate(digit.loop.results) if isinstance(one.type, ir.RankedTensorType)]
+        numbers = [at for at in range(len(digit.loop.results)) if at not in tensors]
+        if not all(_hands_on(digit.loop, at) for at in tensors):
+            return False
         return all(_flag(digit.loop, at) and self._leaves_by_flags(digit.loop, at) for at in numbers)
 
     def _leaves_by_flags(self, loop: ir.Operation, at: int) -> bool:
@@ -151,6 +157,48 @@ def _flag(loop: ir.Operation, at: int) -> str:
     inner = list(made.results).index(terminator(loop.regions[0]).operands[at])
     passes = made.name == "scf.for" and readers[0][1] == 3 + inner and len(list(uses(made.results[inner]))) == 1
     return _flag(made, inner) if passes else ""
+
+
+def _is_followed(op: ir.Operation) -> bool:
+    """Whether it is known which tensors an op makes one: elementwise arithmetic on tensors makes new ones."""
+    if op.name.startswith("scf.") or op.name in (_PICK, ELEMENT, _SELECT, "tensor.empty"):
+        return True
+    return not any(isinstance(value.type, ir.RankedTensorType) for value in (*op.operands, *op.results))
+
+
+def _hands_on(loop: ir.Operation, at: int) -> bool:
+    """Whether each iteration hands on the tensor that it was given, but for elements."""
+    root = _root(terminator(loop.regions[0]).operands[at], {})
+    return root is not None and root == loop.regions[0].blocks[0].arguments[1 + at]
+
+
+def _root(value: ir.Value, known: dict[ir.Value, ir.Value | None]) -> ir.Value | None:
+    """The tensor that a value is but for elements which were written since; None where it may be one or another."""
+    while (made := maker(value)) is not None and made.name == ELEMENT:
+        value = made.operands[1]
+    if made is None or not (made.name.startswith("scf.") or made.name == _SELECT):
+        return value
+    if value not in known:
+        known[value] = _root_of(made, list(made.results).index(value), known)
+    return known[value]
+
+
+def _root_of(op: ir.Operation, at: int, known: dict[ir.Value, ir.Value | None]) -> ir.Value | None:
+    """The root of a result of a loop or branch."""
+    if op.name == "scf.for":
+        return _root(op.operands[3 + at], known) if _hands_on(op, at) else None
+    if op.name == "scf.while":
+        tested, done = (list(region.blocks[0].arguments) for region in op.regions)
+        root = _root(terminator(op.regions[0]).operands[1 + at], known)
+        if root is None or root not in tested:
+            return None
+        place = tested.index(root)
+        returned = _root(terminator(op.regions[1]).operands[place], known)
+        is_same = returned is not None and returned == done[at]
+        return _root(op.operands[place], known) if is_same else None
+    ways = list(op.operands)[1:] if op.name == _SELECT else [terminator(one).operands[at] for one in op.regions]
+    first, second = (_root(way, known) for way in ways)
+    return first if first is not None and second is not None and first == second else None
 
 
 def _groups(op: ir.Operation) -> dict[ir.Value, Group]:
@@ -191,6 +239,8 @@ def _same(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
 def _pairs(op: ir.Operation) -> Iterator[tuple[ir.Value, ir.Value]]:
     if op.name == ELEMENT:
         yield op.operands[1], op.results[0]
+    if op.name == _SELECT:
+        yield from ((value, op.results[0]) for value in list(op.operands)[1:])
     ends = [terminator(region) for region in op.regions if len(region.blocks)] if op.name.startswith("scf.") else []
     if op.name == "scf.for":
         arguments = list(op.regions[0].blocks[0].arguments)[1:]

@@ -437,14 +437,16 @@ def _copy_tile(op: LinalgOp, access: Access, perm: list[int], tiling: Tiling, ma
 def _panel_tile(op: LinalgOp, access: Access, rest: list[int], tiling: Tiling, machine: Machine) -> Tiling:
     """The copy of a run-time operand into panels: `rest` are its dimensions but the lanes', which it may transpose."""
     (lane,) = (d for d in access.dims if d is not None and access.dims.index(d) not in rest)
-    block = tiling.register[lane]
-    sizes = op.extents if copies_apart(op, tiling) else tiling.task
+    block, apart = tiling.register[lane], copies_apart(op, tiling)
+    sizes = op.extents if apart else tiling.task
     task = [*(1 if (d := access.dims[t]) is None else sizes[d] for t in rest), sizes[lane]]
     register = [1] * len(task)
     register[-1] = min(block, machine.wide)
     if len(rest) and rest[-1] == len(access.dims) - 1:  # lanes do not lie together: transpose in registers
         register[-1] = min(block, machine.lanes)
         register[-2] = min(task[-2], machine.lanes)
+    if apart:  # threads share it; none of its tasks takes a part of a panel's row
+        cut(task, register, range(len(rest)), machine.budget(prod(task)))
     return Tiling(task, register, list(range(len(task))))
 
 

@@ -1,14 +1,15 @@
 // RUN: tile-opt %s --tile-plan-tiles="l2-bytes=524288 lanes=8 registers=16" | FileCheck-22 %s
 
 // Of two products in a task, each reads its second operand as it lies, wherever the caller has it. So many rows read
-// them again that a copy into panels before all tasks costs nothing; of fewer rows it is left out.
+// them again that a copy into panels before all tasks costs nothing; of fewer rows it is left out. Threads share each
+// copy: it is cut into tasks.
 
 #a = affine_map<(i, m, n, k) -> (i, m, k)>
 #b = affine_map<(i, m, n, k) -> (k, n)>
 #c = affine_map<(i, m, n, k) -> (i, m, n)>
 
 // CHECK-LABEL: @many
-// CHECK: linalg.generic {{.*}}tile.pack_apart
+// CHECK: linalg.generic {{.*}}tile.pack_apart, tile.pack_rtiles = [unit, #tile.rtile<l2 = [32, 64]
 // CHECK: linalg.generic {{.*}}tile.pack_apart
 func.func @many(%x: tensor<64x64x64xf32>, %b: tensor<64x64xf32>, %c: tensor<64x64xf32>) -> tensor<64x64x64xf32> {
   %zero = arith.constant 0.0 : f32

@@ -57,15 +57,40 @@ SmallVector<int64_t> NestPoint::tileSizes(unsigned dim) const {
   return tiles;
 }
 
+/// Whether an operand is packed in blocks of a dimension, of whole tiles.
+static bool hasPacked(const NestAnalysis &nest, unsigned dim, int64_t tile) {
+  auto isBlock = [&](AffineExpr expr) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!binary || (binary.getKind() != AffineExprKind::FloorDiv &&
+                    binary.getKind() != AffineExprKind::Mod))
+      return false;
+    return binary.getLHS().isFunctionOfDim(dim) &&
+           binary.getRHS().isMultipleOf(tile);
+  };
+  for (const auto &[op, binding] : nest.bindings)
+    for (AffineMap map : cast<linalg::GenericOp>(op).getIndexingMapsArray())
+      for (AffineExpr expr : compose(map, binding)) {
+        auto walked = expr.walk([&](AffineExpr part) {
+          return isBlock(part) ? WalkResult::interrupt()
+                               : WalkResult::advance();
+        });
+        if (walked.wasInterrupted())
+          return true;
+      }
+  return false;
+}
+
 /// Whether tiles share a dimension evenly: rows of a product of a known number
-/// that no whole number of tiles covers.
+/// that no whole number of tiles covers. Tiles that are not equal would cross
+/// the blocks of a packed operand.
 bool NestPoint::isShared(unsigned dim) const {
   if (nest.isPadded() || nest.isReduction(dim) || hasBlocks() ||
       !llvm::is_contained(tileDims[0], dim) || !productOf(nest.root()))
     return false;
   std::optional<int64_t> extent = staticSize(box.sizes[dim]);
   int64_t tile = nest.registerTile(dim);
-  return extent && *extent > tile && *extent % tile;
+  return extent && *extent > tile && *extent % tile &&
+         !hasPacked(nest, dim, tile);
 }
 
 int NestPoint::reducedDim(unsigned axis) const {

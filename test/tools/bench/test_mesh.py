@@ -28,6 +28,19 @@ def test_capacities(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         assert shift["predicted"] // rows_of_grid == concat["predicted"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (["--table", "figure"], "no table figure"),
+        (["--table", "figure9_180", "--algorithms", "canon"], "no algorithm canon: take some of meshgemm, cannon"),
+    ],
+)
+def test_names_that_there_are_not(wrong: list[str], said: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(wrong)
+    assert said in capsys.readouterr().err
+
+
 def test_committed_results():
     """All figures are there; rates within 5 %, below the ideal machine's; energies too; limits of time hold."""
     tables = json.loads(max(RESULTS.glob("mesh-*.json")).read_text())["tables"]

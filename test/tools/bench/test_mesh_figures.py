@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import gcd
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench.mesh.main import capacities, energies, products, rates, requests, transitions
+from bench.mesh.layers import prefill_layout, transition
+from bench.mesh.main import capacities, energies, memory, products, rates, requests, transitions
 from bench.mesh.published import A100_WATTS, ENERGY, MODELS, REQUESTS
+from tilewright.plan.mesh.decoders.matrices import matrices
 from tilewright.sim.coremesh.machine import machine
 
 RESULTS = Path(__file__).resolve().parents[3] / "tools" / "bench" / "results"
@@ -64,6 +67,31 @@ def test_committed_figures_are_those_of_today(table: Callable[[], list[dict[str,
     """What is simulated, but for whole requests, simulated again."""
     tables = json.loads(max(RESULTS.glob("mesh-*.json")).read_text())["tables"]
     assert table() == tables[table.__name__]
+
+
+def test_memory_of_a_move():
+    """The table says what a core has and what all layers hold, which is more; the move's buffers alone would fit."""
+    tables = json.loads(max(RESULTS.glob("mesh-*.json")).read_text())["tables"]
+    for name, row in zip(REQUESTS, tables["transitions"], strict=True):
+        held = memory(name)
+        assert held == {key: row[key] for key in held}
+        assert row["peak_bytes"] < held["core_bytes"] < held["all_layers_before_bytes"]
+        assert held["core_bytes"] < held["all_layers_after_bytes"]
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+@pytest.mark.parametrize("given", [2048, 4096])
+def test_small_grids_have_the_blocks_of_whole_ones(name: str, given: int):
+    """Of all matrices, on both grids, in the samples from which requests are extrapolated."""
+    first, then, _ = REQUESTS[name]
+    whole = transition(name, first, then, given).matrices
+    step = first // gcd(first, then)
+    for small in range(2 * step, 96, 2 * step):
+        what = prefill_layout(name, first, given, small, then)
+        assert (small * then) % first == 0 and what.then == small * then // first
+        blocks = matrices(what.decoder, what.tokens, (small, what.then))
+        for matrix, one in whole.items():
+            assert (blocks[matrix].before, blocks[matrix].after) == (one.before, one.after), (small, matrix)
 
 
 def test_whole_requests(predicted: dict[str, float]):

@@ -35,17 +35,22 @@ def _decoder(width: int, hidden: int) -> Decoder:
 
 
 def prefill(model: str, side: int, tokens: int, small: int, then: int | None = None) -> Program:
+    """The program of `prefill_layout`; with a second grid, new rows of matrices are kept, columns do not travel."""
+    return prefill_layer(prefill_layout(model, side, tokens, small, then), travel=False)
+
+
+def prefill_layout(model: str, side: int, tokens: int, small: int, then: int | None = None) -> PrefillLayer:
     """A layer on a grid of ``small`` rows with the tiles of ``side`` rows.
 
     Args:
-        then: rows of the grid on which tokens follow; new rows of matrices are kept, columns do not travel.
+        then: rows of the grid on which tokens follow.
     """
     sizes = MODELS[model]
     second = small * then // side if then else None
     # With a second grid, sizes fill that one: so blocks are as large on both small grids as on the whole ones.
     grid, rows = (then, second) if then and second else (side, small)
     width, hidden, prompt = (tile(size, grid) * rows for size in (sizes.width, sizes.hidden, tokens))
-    return prefill_layer(PrefillLayer(_decoder(width, hidden), small, prompt, then=second), travel=False)
+    return PrefillLayer(_decoder(width, hidden), small, prompt, then=second)
 
 
 def decode(model: str, side: int, tokens: int) -> Program:
@@ -74,7 +79,7 @@ def prefill_cycles(model: str, side: int, preset: str, tokens: int = TOKENS) -> 
 def last_prefill_cycles(model: str, side: int, then: int, tokens: int) -> float:
     """Of one layer that is followed by tokens on another grid: from pairs of smaller grids in the same proportion.
 
-    Both halves of the samples agree to two thousandths.
+    Both halves of the samples agree to two thousandths; what that is on the whole grid: mesh_validation, note 2.
     """
     unit = lcm(2, side // gcd(side, then))
     return time_grown(

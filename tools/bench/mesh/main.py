@@ -28,7 +28,7 @@ from tilewright.sim.coremesh.timing import Sync, time_program
 
 Row = dict[str, Any]
 WSE = machine("wse2", "calibrated")
-#: Layers whose columns move together from grid to grid: as many as the memory of a core holds.
+#: Layers whose columns move together from grid to grid: as many as fit a core that holds nothing else.
 TOGETHER = 2
 
 
@@ -51,6 +51,7 @@ def _rate(cycles: float, model: str, tokens: int) -> float:
 def requests() -> list[Row]:
     """Table 2: tokens put out per second of a request: prefill, the move between the grids, and decode.
 
+    Memory is not counted: what all layers hold fits one region of neither grid (see `transitions`).
     The cache grows while tokens are made: decode is timed at five lengths (trapezoids).
     """
     rows = []
@@ -71,7 +72,7 @@ def transitions() -> list[Row]:
     """From the prompt's grid to the tokens' (table 2): all layers' weights and caches, so many layers at a time.
 
     Columns travel after the layer; what the layer takes more, or less, as it keeps new rows, is the second figure. None
-    are published.
+    are published. The move's bytes stand beside no other layer, and what those hold is beyond a core: see `memory`.
     """
     rows = []
     for name, (first, then, _) in REQUESTS.items():
@@ -79,10 +80,18 @@ def transitions() -> list[Row]:
         cycles, layers = took.cycles / TOGETHER, MODELS[name].layers
         keeping = last_prefill_cycles(name, first, then, TOKENS) - prefill_cycles(name, first, "calibrated")
         row: Row = {"what": f"transition {name} {first} to {then}, {TOGETHER} layers at a time"}
-        row |= {"cycles_per_layer": round(cycles), "peak_bytes": took.peak}
+        row |= {"cycles_per_layer": round(cycles), "peak_bytes": took.peak, **memory(name)}
         row["milliseconds"] = round(1e3 * WSE.seconds(cycles * layers), 1)
         rows.append(row | {"milliseconds_in_prefill": round(1e3 * WSE.seconds(keeping * layers), 1)})
     return rows
+
+
+def memory(model: str) -> Row:
+    """Bytes of a core: what it has, and what weights and caches of all layers take on either grid of a request."""
+    before, after = transition(model, *REQUESTS[model][:2]).held()
+    layers = MODELS[model].layers
+    has = WSE.sram_bytes - WSE.mesh.code_bytes
+    return {"core_bytes": has, "all_layers_before_bytes": layers * before, "all_layers_after_bytes": layers * after}
 
 
 def capacities() -> list[Row]:
@@ -183,6 +192,10 @@ def main(argv: Sequence[str]) -> int:
     if arguments.booksim is not None:
         tables = {"booksim": partial(booksim.rows, arguments.booksim)}
     chosen = list(tables) if arguments.booksim else arguments.table.split(",")
+    for kind, names, known in (("table", chosen, tables), ("algorithm", algorithms, figure9.ALGORITHMS)):
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            parser.error(f"there is no {kind} {', '.join(unknown)}: take some of {', '.join(known)}")
     tier = "T2" if arguments.booksim else "T1"
     if arguments.booksim:
         print("A line of cores, ideal: tier T2 beside BookSim2.")

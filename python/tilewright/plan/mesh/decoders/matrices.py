@@ -51,6 +51,11 @@ class Matrix:
         rows, columns = (self.before[0], self.after[1]) if self.turned else (self.after[0], self.before[1])
         return rows, columns
 
+    def held(self, itemsize: int) -> tuple[int, int]:
+        """Bytes of a core that a block takes, on either grid; blocks begin at multiples of 4."""
+        before, after = (-(-rows * columns * itemsize // 4) * 4 for rows, columns in (self.before, self.after))
+        return before, after
+
 
 def matrices(decoder: Decoder, tokens: int, sides: tuple[int, int]) -> dict[str, Matrix]:
     """Weights of a layer, and what it has cached of so many tokens.

@@ -66,6 +66,11 @@ class Transition:
         """What moves."""
         return matrices(self.decoder, self.prefill.tokens, (self.prefill.side, self.cache.height))
 
+    def held(self) -> tuple[int, int]:
+        """Bytes of a core that a layer's weights and what it has cached take, on the first grid and on the second."""
+        sizes = [matrix.held(self.decoder.dtype.itemsize) for matrix in self.matrices.values()]
+        return sum(before for before, _ in sizes), sum(after for _, after in sizes)
+
     def columns(self, layers: int = 1) -> Program:
         """A row of the second grid while columns of so many layers travel, by itself: all rows do the same.
 

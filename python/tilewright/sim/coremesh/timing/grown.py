@@ -5,8 +5,8 @@
 
 Compute-shift rounds with tiles of one size take a time that is affine in the side of the grid once the grid is larger
 than what the rounds' messages cross: so many rounds more, of the same time each. Where three grids confirm that to the
-tick, a fourth follows. Programs that also do something once per ring are on such a line but for a rest that does not
-grow: they say how much of a bend is allowed.
+tick, a fourth follows. Programs in which cores also do something in some of a ring's rounds alone are near such a line:
+they say how much of a bend is allowed. Nothing says that it ends: `Grown.bend` tells how far the line is to be trusted.
 """
 
 from __future__ import annotations

@@ -113,14 +113,14 @@ def test_more_layers_cost_fewer_rounds():
 
 @pytest.mark.slow
 def test_a_wafer():
-    """8B from 660 x 660 to 360 x 360 cores, blocks of 7 rows to blocks of 12."""
+    """8B from 660 x 660 to 360 x 360 cores, blocks of 7 rows to blocks of 12; two layers, alone in their cores."""
     half = np.dtype(np.float16)
     decoder = Decoder(4096, 14336, dtype=half, accumulator=half)
     what = Transition(PrefillLayer(decoder, 660, 4320, then=360), Cache("shift", 360, 360, 13, 4320, half))
     which = machine("wse2", "calibrated")
     took = time_columns(what, which, 2)
     assert 4e5 < took.cycles / 2 < 6e5
-    assert took.peak < which.sram_bytes
+    assert took.peak < which.sram_bytes - which.mesh.code_bytes
 
 
 @pytest.mark.parametrize("side", [8, 12])

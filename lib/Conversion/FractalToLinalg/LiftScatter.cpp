@@ -133,10 +133,9 @@ static Lifted countsAt(Lifter &l, const Lifted &list, int64_t level) {
   if (Presence presence = list.presenceOf(level))
     return {presence.tensor, presence.axes, list.lengths};
   auto type = RankedTensorType::get({}, l.b.getI64Type());
-  int64_t length = *getConstantIntValue(list.lengths[level]);
-  return {arith::ConstantOp::create(l.b, DenseElementsAttr::get(type, length)),
-          {},
-          list.lengths};
+  Value length = arith::IndexCastOp::create(l.b, l.b.getI64Type(),
+                                            l.index(list.lengths[level]));
+  return {tensor::FromElementsOp::create(l.b, type, length), {}, list.lengths};
 }
 
 LogicalResult tilewright::liftScatter(Lifter &l, ScatterOp op) {

@@ -20,10 +20,10 @@ from tilewright.core import safetensors
 #: A described machine, so that the plan is the same wherever the test runs; any CPU with AVX2 runs its code.
 TARGET = "cpu:x86-64-v3"
 #: A product of the model: 13 rows, 24 columns, 24 summands.
-TILE = "#tile.rtile<l2 = [13, 24, 24], register = [5, 16, 1], unroll = [1, 1, 4], order = [0, 1, 2]>"
+TILE = "#tile.rtile<l2 = [13, 24, 24], register = [6, 16, 1], unroll = [1, 1, 4], order = [0, 1, 2]>"
 EDITS = {
-    "register tile": (TILE.replace("register = [5, 16", "register = [4, 8"), "tile<4x8xf32>"),
-    "task tile": (TILE.replace("l2 = [13, 24", "l2 = [4, 24").replace("register = [5", "register = [4"), "grid(%c4"),
+    "register tile": (TILE.replace("register = [6, 16", "register = [3, 8"), "tile<3x8xf32>"),
+    "task tile": (TILE.replace("l2 = [13, 24", "l2 = [4, 24").replace("register = [6", "register = [4"), "grid(%c4"),
     "kernel": (None, "tile.kernel @renamed"),
 }
 
@@ -72,7 +72,7 @@ def test_an_edited_plan(edit: str, plan: tuple, tmp_path: Path) -> None:
 
 def test_an_impossible_edit_is_refused(plan: tuple, tmp_path: Path) -> None:
     """The weights are packed in blocks of 16 columns already."""
-    done = run_phase(plan[1].replace(TILE, TILE.replace("register = [5, 16", "register = [4, 24")), tmp_path)
+    done = run_phase(plan[1].replace(TILE, TILE.replace("register = [6, 16", "register = [4, 24")), tmp_path)
     assert done.returncode != 0
     assert "blocks of 16, which its register tile of 24 does not divide" in done.stderr
 

@@ -9,20 +9,18 @@ kernels (up to their name) become one.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tilewright.core.errors import InternalError
-from tilewright.ir import decisions
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir
 
 _SYMBOL = re.compile(r'@(?:"((?:[^"\\]|\\.)*)"|([A-Za-z_$.][\w$.-]*))')
-#: What is told of a kernel's launches and times, which its code does not depend on.
-_UNREAD = re.compile(rf"\b(?:{decisions.GRID} = array<[^<>]*>|{decisions.PREDICTION} = \{{[^{{}}]*\}})")
 #: Linkage as it is printed; reading it as an attribute would import all of the dialect's Python classes.
 _LOCAL = re.compile(r"llvm\.func (internal|private|linkonce|linkonce_odr) ")
 
@@ -87,9 +85,17 @@ def twins(units: Sequence[Unit]) -> dict[str, str]:
     first: dict[str, str] = {}
     found = {}
     for unit in units:
-        text = _UNREAD.sub("", _nameless(unit.symbol, unit.module.decode()))
+        text = _unread().sub("", _nameless(unit.symbol, unit.module.decode()))
         found[unit.symbol] = first.setdefault(text, unit.symbol)
     return found
+
+
+@functools.cache
+def _unread() -> re.Pattern[str]:
+    """What is told of a kernel's launches and times, which its code does not depend on."""
+    from tilewright.ir import decisions  # loading a model from the cache imports this module, but no IR
+
+    return re.compile(rf"\b(?:{decisions.GRID} = array<[^<>]*>|{decisions.PREDICTION} = \{{[^{{}}]*\}})")
 
 
 def _nameless(name: str, text: str) -> str:

@@ -110,7 +110,7 @@ def test_kernels_are_shared_between_models(compiled, cache_dir, monkeypatch):
 
     jobs = []
     run = WorkerPool.compile
-    monkeypatch.setattr(WorkerPool, "compile", lambda pool, some: jobs.extend(some) or run(pool, some))
+    monkeypatch.setattr(WorkerPool, "compile", lambda pool, some, *more: jobs.extend(some) or run(pool, some, *more))
     compiled(weights={"w_0": lowered_model.WEIGHT * 2})
     assert jobs == []
 

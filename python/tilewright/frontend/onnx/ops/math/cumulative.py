@@ -19,8 +19,6 @@ from tilewright.frontend.onnx.registry import Builder, Node, op
 def _extents(b: Builder, node: Node, x: Tensor, axis: Tensor) -> tuple[Scalar, Scalar]:
     """How many elements lie along an axis, and behind each of them; it may be known at run time only."""
     m = b.math
-    if axis.size != 1:
-        node.wrong(f"the axis is one number, not a tensor of shape {list(axis.shape)}")
     if axis.is_known:
         chosen = node.axis(int(axis.numpy().reshape(-1)[0]), x.rank)
         return _known(b, x.shape[chosen]), _known(b, prod(x.shape[chosen + 1 :]))
@@ -72,6 +70,8 @@ def cumulative(b: Builder, node: Node, x: Tensor, axis: Tensor) -> Tensor:
     exclusive, reverse = bool(node.attr("exclusive", 0)), bool(node.attr("reverse", 0))
     if x.rank == 0:
         node.wrong("the input has no dimensions")
+    if axis.size != 1:
+        node.wrong(f"the axis is one number, not a tensor of shape {list(axis.shape)}")
     if any(n == 0 for n in x.shape):
         return x
     wide = b.cast(x, promoted(x.dtype))

@@ -98,17 +98,16 @@ static Numbers lastNaming(Lifter &l, const Lifted &list,
 }
 
 /// The elements of one list where an index names their place, else those of
-/// another one, which has the lengths that `like` has.
+/// another one, which has the lengths of the result.
 static Lifted written(Lifter &l, const Numbers &last, const Lifted &source,
-                      const Lifted &dest, const Lifted &like,
-                      RankedTensorType leaf) {
+                      const Lifted &dest, RankedTensorType leaf) {
   SetVector<Axis> axes(llvm::from_range, last.axes);
   axes.insert_range(dest.axes);
   axes.insert_range(source.axes);
-  Lifted result = like;
+  Lifted result = dest;
   result.axes = axes.takeVector();
   result.tensor = eachOf(
-      l, result.axes, l.sizesOf(like, result.axes), leaf,
+      l, result.axes, l.sizesOf(dest, result.axes), leaf,
       [&](OpBuilder &b, Location loc, Point at, ValueRange rest) -> Value {
         Indices i = {b, loc};
         Value number = numberAt(b, loc, last, at);
@@ -158,13 +157,13 @@ LogicalResult tilewright::liftScatter(Lifter &l, ScatterOp op) {
                 "they replace, which has no lowering yet; pad "
                 "them to one length";
   Numbers last = lastNaming(l, dest, given);
-  Lifted result = written(l, last, source, dest, dest, leaf);
+  Lifted result = written(l, last, source, dest, leaf);
   auto number = RankedTensorType::get({}, l.b.getI64Type());
   for (int64_t level : llvm::seq<int64_t>(1, dest.lengths.size())) {
     if (!source.presenceOf(level) && !dest.presenceOf(level))
       continue;
     Lifted counts = written(l, last, countsAt(l, source, level),
-                            countsAt(l, dest, level), dest, number);
+                            countsAt(l, dest, level), number);
     result.setPresence(level, {counts.tensor, counts.axes});
   }
   l.define(op.getResult(), result);

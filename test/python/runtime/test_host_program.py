@@ -177,6 +177,24 @@ def test_memory_is_given_back_when_nothing_refers_to_it() -> None:
     assert not device.live
 
 
+def test_a_result_among_the_temporaries_has_its_numbers() -> None:
+    """A result that the run makes may lie in the arena, where numbers of the host are not written otherwise."""
+    device = FakeDevice()
+    arena = {"register": 0, "kind": "arena", "type": {"dtype": "i8", "shape": [192]}}
+    number = {"dtype": "i32", "shape": [1]}
+    body = [
+        {"op": "view", "source": 0, "shift": 1, "type": number, "sizes": [], "result": 5},
+        {"op": "store", "value": 3, "target": 5, "indices": [2]},
+        {"op": "view", "source": 0, "shift": 2, "type": number, "sizes": [], "result": 6},
+        {"op": "store", "value": 3, "target": 6, "indices": [2]},
+        {"op": "return", "values": [[0, 5]]},
+    ]
+    constants = [[1, 64], [2, 0], [3, 7]]
+    results = program(device, body, constants, arguments=[arena], arena_bytes=192).run([], [None])
+    assert device.memory[results[0].address : results[0].address + 4].tobytes() == np.int32(7).tobytes()
+    assert device.memory.sum() == 7  # the temporary, which nobody reads, is not
+
+
 def test_loops_and_branches_carry_values() -> None:
     """A while that counts, a branch that chooses, an assertion that fails."""
     device = FakeDevice()

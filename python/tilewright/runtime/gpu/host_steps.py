@@ -349,6 +349,7 @@ def _assert(op: Op) -> Step:
 def _return(op: Op) -> Step:
     def finish(frame: Frame) -> None:
         frame.results = {index: frame.registers[register] for index, register in op["values"]}
+        frame.memory.give_views(frame.results.values())  # they may lie among the temporaries, which end with the run
 
     return finish
 

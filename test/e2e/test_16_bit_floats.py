@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import models
 import tilewright as tw
@@ -65,3 +65,20 @@ def test_narrowing_a_model_clips_what_the_type_cannot_hold() -> None:
     model = narrowed(models.build("attention", heads=1, sequence=4, depth=2, causal=True), "float16")
     low = min(float(numpy_helper.to_array(t).min()) for t in model.graph.initializer)
     assert low == np.finfo(np.float16).min
+
+
+@pytest.mark.parametrize("target", ["cpu:x86-64-v3", "cuda:sm_80"])
+def test_rows_of_attention_have_sums_in_f32(target: str) -> None:
+    """The exponentials are rounded for the product that reads them; neither their sum nor its reciprocal is."""
+    rng = np.random.default_rng(3)
+    q, k, v = (rng.random((2, 3, 24, 8), np.float32).astype(np.float16) for _ in range(3))
+    given = [helper.make_tensor_value_info(name, TensorProto.FLOAT16, q.shape) for name in "qkv"]
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT16, q.shape)
+    graph = helper.make_graph([helper.make_node("Attention", list("qkv"), ["y"])], "attention", given, [result])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    found = tw.compile(model, target=target, **({"emulate": True} if target.startswith("cuda") else {}))(q, k, v)
+    wide = [x.astype(np.float64) for x in (q, k, v)]
+    powers = np.exp(wide[0] @ wide[1].swapaxes(-1, -2) / np.sqrt(8))
+    exact = powers / powers.sum(-1, keepdims=True) @ wide[2]
+    units = np.abs(np.asarray(found) - exact) / np.spacing(exact.astype(np.float16)).astype(np.float64)
+    assert units.mean() < 0.31  # 0.25 for the exact result, rounded

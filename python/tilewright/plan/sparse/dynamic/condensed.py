@@ -20,7 +20,14 @@ from tilewright.ir.views import create_joined
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic import condense
 from tilewright.plan.sparse.dynamic.condense import Geometry
-from tilewright.plan.sparse.dynamic.cost import LEAST_LISTED, dense_above, geometry_of, rows_above, slices_rows
+from tilewright.plan.sparse.dynamic.cost import (
+    LEAST_LISTED,
+    dense_above,
+    geometry_of,
+    rows_above,
+    slices_rows,
+    whole_rows_above,
+)
 from tilewright.plan.sparse.dynamic.counted import (
     is_at_most,
     is_below,
@@ -53,7 +60,7 @@ class CondensedForm:
         g = geometry_of(product, device)
         rows = slices_rows(unit, g)
         if rows and unit[1] >= g.k:
-            return _listed_rows(product, plain, device, whole_product)
+            return _listed_rows(product, plain, whole_rows_above(product, device), whole_product)
         panels = _panels(product, g)
         if rows:
             return _sliced_rows(product, plain, panels, g, unit[1], dense_above(product, device))
@@ -63,17 +70,17 @@ class CondensedForm:
 
         if 0 <= g.m < LEAST_LISTED:
             return columns(product, plain, target_of(product, plain))
-        return _listed_rows(product, plain, device, columns)
+        return _listed_rows(product, plain, rows_above(product, device), columns)
 
 
 def _listed_rows(
-    product: Product, a: ir.Value, device: Device, multiply: Callable[[Product, ir.Value, ir.Value], ir.Value]
+    product: Product, a: ir.Value, above: float, multiply: Callable[[Product, ir.Value, ir.Value], ir.Value]
 ) -> ir.Value:
-    """Multiply the rows that are not zero as a whole, or all of them."""
+    """Multiply the rows that are not zero as a whole, or all of them where more than a share `above` are live."""
     rows = size_of(a, 0)
     live, count = index_of(a, [1, product.k], 0)
     listed = row_list(create_joined(live, [[0, 1]]), count, rows)
-    few = is_at_most(listed.count, rows, rows_above(product, device))
+    few = is_at_most(listed.count, rows, above)
 
     def sparse() -> ir.Value:
         part = replace(product, m=-1, init=None if product.init is None else listed.gathered(product.init))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from tilewright.devices.device import Device
 from tilewright.ir import decisions
 from tilewright.mlir import ir
+from tilewright.passes import remark
 from tilewright.plan.sparse.dynamic.condense import Geometry
 from tilewright.plan.sparse.forms.form import Product
 
@@ -95,6 +96,22 @@ def rows_above(product: Product, device: Device) -> float:
     size = 8 if product.element == "f64" else 4
     moved = 2 * size * (product.k + product.n) / (device.memory.bandwidth or 1e10)
     return 1 / (_PER_LISTED + moved * device.units.peak_of(product.element) / (2 * product.n * product.k))
+
+
+def whole_rows_above(product: Product, device: Device) -> float:
+    """The share of live rows above which none are left out, where zeros come in whole rows alone.
+
+    Shares of rows and of elements are one then: of those that are given, in `tile.sparsity`, the smallest counts.
+    """
+    given = {name: given_share(product.op, name) for name in ("rows_above", "dense_above")}
+    shares = {name: share for name, share in given.items() if share is not None}
+    if "dense_above" in shares:
+        least = min(shares, key=lambda name: shares[name])
+        above = f"{shares[least]:g} of live rows ({least})"
+        remark(product.op, f"all rows are multiplied above {above}: zeros are whole rows")
+    if shares:
+        return min(shares.values())
+    return rows_above(product, device) if device.kind == "cpu" else dense_above(product, device)
 
 
 def index_share(m: int, n: int, k: int, element: str, device: Device) -> float:

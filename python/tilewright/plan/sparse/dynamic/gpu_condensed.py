@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from tilewright.devices.device import Device
 from tilewright.mlir import ir
-from tilewright.plan.sparse.dynamic.cost import dense_above
+from tilewright.plan.sparse.dynamic.cost import dense_above, whole_rows_above
 from tilewright.plan.sparse.dynamic.counted import (
     is_below,
     plain_of,
@@ -50,7 +50,7 @@ class GpuCondensedForm:
         whole = unit[0] < _ROWS and unit[1] >= product.k
         if whole:
             live, counts = index_of(a, [1, product.k], 0)
-            few = is_below(counts, rows, dense_above(product, device))
+            few = is_below(counts, rows, whole_rows_above(product, device))
         else:
             live, counts = index_of(a, [_ROWS, 1], 1)
             few = is_below(counts, ceil_div(rows, _ROWS), dense_above(product, device) * product.k)

@@ -36,6 +36,8 @@ _LARGE = 3e38
 _FAR = 48
 #: Columns of a matrix whose norm is computed: a sum bounds that of more.
 _WIDE = 128
+#: A product of so many rows and columns is too small for BLAS to share: threads of a busy machine wait for each other.
+_PIECE = 64
 _SAME = ("arith.negf", "arith.extf", "arith.truncf", "math.absf")
 
 
@@ -160,7 +162,7 @@ class Norms:
             start = self.of(op.operands[len(op.operands) - 1], dim, size)
             if math.isinf(one.length):
                 continue
-            grown = _largest_norm(matrix if places == [0, 1] else matrix.T, size)
+            grown = largest_norm(matrix if places == [0, 1] else matrix.T, size)
             length = (one.length * grown + start.length) * _summed(value, access, summed, size)
             return Bound(length, length)
         return NONE
@@ -304,14 +306,14 @@ def _of_constant(value: ir.Value, dim: int, size: int) -> Bound:
     return Bound(float(np.sqrt((rows**2).sum(axis=1).max(initial=0))), float(np.abs(wide).max(initial=0)))
 
 
-def _largest_norm(matrix: np.ndarray, size: int) -> float:
+def largest_norm(matrix: np.ndarray, size: int) -> float:
     """The largest of the spectral norms of blocks of so many columns, or a bound of it.
 
     The square of a wide block's is no more than the sum of its parts': work is linear in the elements.
     """
     if not np.isfinite(matrix).all():
         return math.inf
-    width = size if size > _WIDE else max(_WIDE // size, 1) * size
+    width = size if size > min(_PIECE, len(matrix)) else _PIECE // size * size
     squares = [_square_norm(matrix[:, at : at + width], size) for at in range(0, matrix.shape[1], width)]
     return math.sqrt(max(squares, default=0.0)) * _ROUNDING
 
@@ -324,9 +326,20 @@ def _square_norm(columns: np.ndarray, size: int) -> float:
     most = float(np.abs(columns).max(initial=0))
     if most == 0:
         return 0.0
-    scaled = (columns / np.float64(most)).astype(np.float32)
-    blocks = scaled.reshape(len(columns), -1, size).transpose(1, 0, 2)
-    grams = blocks.transpose(0, 2, 1) @ blocks if size <= len(columns) else blocks @ blocks.transpose(0, 2, 1)
+    scaled = (columns * (1 / np.float64(most))).astype(np.float32)
+    gram = _gram(scaled if size <= len(scaled) else scaled.T)
+    many = max(len(gram) // size, 1)
+    grams = gram.reshape(many, len(gram) // many, many, -1)[range(many), :, range(many)]
     largest = np.linalg.eigvalsh(grams.astype(np.float64))[:, -1]
-    lost = (len(columns) + size) * 2.0**-23 * np.trace(grams, axis1=1, axis2=2)  # by sums of products in f32
+    lost = sum(scaled.shape) * 2.0**-23 * np.trace(grams, axis1=1, axis2=2)  # by sums of products in f32
     return float((largest + lost).max()) * most**2
+
+
+def _gram(matrix: np.ndarray) -> np.ndarray:
+    """The products of all pairs of columns, of which there are few: sums of small products."""
+    rows, columns = matrix.shape
+    padded = np.zeros([-(-extent // _PIECE) * _PIECE for extent in matrix.shape], np.float32)
+    padded[:rows, :columns] = matrix
+    pieces = padded.reshape(-1, _PIECE, padded.shape[1] // _PIECE, _PIECE).transpose(2, 0, 1, 3)
+    sums = [[(one.transpose(0, 2, 1) @ other).sum(axis=0) for other in pieces] for one in pieces]
+    return np.block(sums)[:columns, :columns]

@@ -124,3 +124,23 @@ def test_dead_rows_are_left_out_first() -> None:
         result = model(x, w, c)
         (y,) = result if isinstance(result, list | tuple) else (result,)
         np.testing.assert_array_equal(y, x @ w)
+
+
+@pytest.mark.parametrize("target", [CPU, AVX2, SM80])
+def test_shares_that_are_given_hold_for_whole_rows(target: str) -> None:
+    """Zeros that come in whole rows: `dense_above` is a share of rows, and a remark says so."""
+    gpu = target.startswith("cuda")
+    text = program(64, 40, 48, (1, 40), "f32", True, 0.25, "gpu_condensed" if gpu else "condensed")
+    model = tw.compile(text, target=target, **({"emulate": True} if gpu else {}))
+    told = [remark["message"] for remark in model.report_data()["remarks"]]
+    assert any("above 0.25 of live rows (dense_above)" in message for message in told)
+    rng = np.random.default_rng(8)
+    w, c = rng.integers(-4, 5, (40, 48)).astype(np.float32), np.zeros((64, 48), np.float32)
+    for live, sparse in ((16, True), (17, False)):
+        x = np.zeros((64, 40), np.float32)
+        x[:live] = rng.integers(1, 5, (live, 40))
+        ran = {name for name, _, _ in model.profile(x, w, c)} if not gpu else set()
+        assert gpu or ("gather_slices" in ran) == sparse
+        result = model(x, w, c)
+        (y,) = result if isinstance(result, list | tuple) else (result,)
+        np.testing.assert_array_equal(y, x @ w)

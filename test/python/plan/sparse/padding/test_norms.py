@@ -12,7 +12,7 @@ import pytest
 
 from tilewright import reference
 from tilewright.mlir import ir
-from tilewright.plan.sparse.padding.norms import Norms
+from tilewright.plan.sparse.padding.norms import Norms, largest_norm
 
 RNG = np.random.default_rng(3)
 TOKENS, WIDTH, HEADS, SIZE = 5, 24, 2, 8
@@ -225,3 +225,19 @@ def test_a_deep_model(before: str) -> None:
     with ir.Context(), ir.Location.unknown():
         text = first + "".join(lines) + before + second.replace(source, "%c1499", 1)
         assert math.isinf(bound(ir.Module.parse(text)))
+
+
+SHAPES = [(96, 130, 13), (70, 192, 96), (20, 64, 32), (20, 64, 8), (3, 512, 256), (300, 512, 256), (64, 64, 64)]
+
+
+@pytest.mark.parametrize(("rows", "columns", "size"), [*SHAPES, (65, 128, 64), (1, 64, 64), (200, 24, 1)])
+@pytest.mark.parametrize("scale", [1.0, 1e-30, 0.0])
+def test_norms_of_blocks_of_columns(rows: int, columns: int, size: int, scale: float) -> None:
+    """No less than the norm, and little more where a block is computed as a whole."""
+    matrix = RNG.standard_normal((rows, columns)) * scale
+    norm = max(np.linalg.norm(matrix[:, at : at + size], 2) for at in range(0, columns, size))
+    found = largest_norm(matrix, size)
+    assert norm <= found <= norm * (1.03 if size <= 128 else 1.5)
+    assert norm <= largest_norm(matrix.astype(np.float32), size) * (1 + 1e-6)
+    matrix[0, columns - 1] = np.inf
+    assert math.isinf(largest_norm(matrix, size))

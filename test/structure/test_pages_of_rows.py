@@ -36,7 +36,8 @@ def test_named_tests_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "row", "count"), [("mesh_validation.md", r"^\d+\. ", 30), ("mesh_rows.md", r"^- \*\*", 26)]
+    ("page", "row", "count"),
+    [("mesh_validation.md", r"^\d+\. ", 30), ("mesh_rows.md", r"^- \*\*", 26), ("sparsity_rows.md", r"^\| \*\*", 27)],
 )
 def test_every_row_names_a_test_or_why_not(page: str, row: str, count: int) -> None:
     text = (PAGES / page).read_text().partition("## Notes")[0]

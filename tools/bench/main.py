@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import models
@@ -22,6 +23,7 @@ from bench.limits import Limits
 from bench.measure import Effort, Row, measure
 from bench.peers.tilewright import compiled
 from bench.table import cells, limits_text, means, table
+from bench.together import Turn, together
 
 
 def _threads(text: str) -> list[int]:
@@ -56,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="COMMAND",
         help="keep other work away while bursts run: COMMAND is given a child to run, as in 'flock /tmp/bench.lock'",
+    )
+    parser.add_argument(
+        "--together", type=int, default=1, metavar="N", help="load N rows, then run the bursts of all in one --hold"
     )
     parser.add_argument("--target", default="cpu", help="what ours is compiled for, as cpu:x86-64-v3 (cpu)")
     parser.add_argument(
@@ -127,23 +132,33 @@ def run_cases(
     keep: Callable[[list[Row]], None],
     runs: int = 1,
     target: str = "cpu",
+    at_once: int = 1,
 ) -> list[Row]:
     """Measure every case with every number of threads, reporting as it goes; `keep` gets the rows after each one.
 
-    Of several runs of a case the worst one counts.
+    Of several runs of a case the worst one counts. So many rows `at_once` are loaded before they are timed.
     """
     progress, rows = Progress(), []
     plan = [(case, count) for case in cases for count in threads]
-    for i, (case, count) in enumerate(plan):
+
+    def one(i: int, turn: Turn | None) -> Row:
+        case, count = plan[i]
         where = f"[{i + 1}/{len(plan)}] {case.name}, {count} thread(s)"
-        tell: Callable[[str], None] = lambda text, where=where: progress.show(f"{where}: {text}")  # noqa: E731
+        tell: Callable[[str], None] = lambda text: progress.show(f"{where}: {text}")  # noqa: E731
         start = time.monotonic()
-        row = worst([measure(case, count, ours, effort, tell, limits, target) for _ in range(runs)])
+        row = worst([measure(case, count, ours, effort, tell, limits, target, turn) for _ in range(runs)])
         _, _, mine, peer, theirs, ratio, *_, verdict = cells(row)
         took = f"{time.monotonic() - start:.0f} s"
         gains = "".join(f", {gain:.2f}x {name}" for name, gain in row.gains.items())
         progress.done(f"{where}: ours {mine} ms{gains}, {peer} {theirs} ms, ratio {ratio}: {verdict} ({took})")
-        rows.append(row)
+        return row
+
+    for first in range(0, len(plan), at_once):
+        numbers = range(first, min(first + at_once, len(plan)))
+        if at_once == 1:
+            rows.append(one(first, None))
+        else:
+            rows += together(effort.hold, [partial(one, i) for i in numbers])
         keep(rows)
     return rows
 
@@ -191,6 +206,8 @@ def main(argv: Sequence[str]) -> int:
     cases = _choose(parser, arguments)
     if arguments.asm:
         return int(show_assembly(cases, not arguments.brief, arguments.target) and arguments.strict)
+    if arguments.together > 1 and arguments.runs > 1:
+        parser.error("--together times each row once: leave out --runs")
     if arguments.json and not arguments.json.parent.is_dir():
         parser.error(f"--json {arguments.json}: there is no folder {arguments.json.parent}")
     about = machine.describe()
@@ -230,5 +247,13 @@ def _run(
             records.write(arguments.json, {**record, "rows": [row.as_dict() for row in rows]})
 
     return run_cases(
-        cases, arguments.threads, arguments.ours, effort, limits, keep, max(1, arguments.runs), arguments.target
+        cases,
+        arguments.threads,
+        arguments.ours,
+        effort,
+        limits,
+        keep,
+        max(1, arguments.runs),
+        arguments.target,
+        max(1, arguments.together),
     )

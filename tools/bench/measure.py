@@ -25,6 +25,7 @@ from bench.client import Client, PeerMissing, WorkerError
 from bench.hold import Hold
 from bench.limits import Limits, Meter
 from bench.machine import BUSY, Neighbours
+from bench.together import Turn
 from models import lists, sparse
 from models.pruned import filled, filled_array
 
@@ -197,8 +198,12 @@ def measure(
     tell: Callable[[str], None],
     limits: Limits | None = None,
     target: str = "cpu",
+    turn: Turn | None = None,
 ) -> Row:
-    """Measure one case. Whatever goes wrong in our worker ends up in the row's status, in a peer's in its notes."""
+    """Measure one case. Whatever goes wrong in our worker ends up in the row's status, in a peer's in its notes.
+
+    Its bursts run in a `turn`, where one is given, else in a hold of their own.
+    """
     row = Row(case.name, threads, case.target)
     try:
         with ExitStack() as stack:
@@ -206,7 +211,9 @@ def measure(
             meter = limits.meter(case.limit, threads) if limits and threads in case.share else None
             if meter:
                 stack.enter_context(meter)
-            bursts = _measure(row, case, ours, effort, tell, stack, folder, meter, target)
+            bursts = _measure(
+                row, case, ours, effort, tell, stack, folder, meter, target, turn or partial(Hold, effort.hold)
+            )
         judge_rate(row, case, limits.rate(case.limit, threads) if limits else None, bursts)
     except WorkerError as error:
         row.status, row.message = "failed", str(error)
@@ -223,6 +230,7 @@ def _measure(
     folder: Path,
     meter: Meter | None,
     target: str,
+    turn: Turn,
 ) -> list[float]:
     """Fill in the row but for its rate; returns the bursts of the meter."""
     tell("building the model")
@@ -263,7 +271,7 @@ def _measure(
     clients = {name: client for name, client in clients.items() if name == ours or name in good}
     for name, client in clients.items():  # what keeps heavy processes away can tell by their names who is measured
         client.ask("name", name=f"bench-{name}")
-    with Hold(effort.hold) as hold:
+    with turn() as hold:
         neighbours = Neighbours([client.pid for client in [*clients.values(), *([meter] if meter else [])]])
         timed = {name: partial(_burst, client, effort) for name, client in clients.items()}
         if meter:

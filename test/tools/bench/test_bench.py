@@ -9,6 +9,8 @@ import json
 import math
 import subprocess
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import ml_dtypes
@@ -26,6 +28,7 @@ from bench.limits import Limits
 from bench.main import exit_code, worst
 from bench.measure import Row, believe, judge, judge_rate, relative_error, spread
 from bench.table import means, table
+from bench.together import Turn, together
 from models.compare import onnxruntime_outputs
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -191,6 +194,34 @@ def test_holding_waits_for_the_child_and_notices_an_early_end() -> None:
     assert not hold.lost
     with pytest.raises(RuntimeError, match="ended with code 1"), Hold(["false"]):
         pass
+
+
+def test_rows_in_one_hold_are_loaded_first_and_timed_in_turn(tmp_path: Path) -> None:
+    """One that fails to load holds nobody up; the command runs once, while bursts do."""
+    log, program = tmp_path / "log", tmp_path / "command"
+    program.write_text(f'#!/bin/sh\necho held >> {log}\n"$@"\necho free >> {log}\n')
+    program.chmod(0o755)
+
+    def tell(text: str) -> None:
+        with log.open("a") as file:
+            file.write(f"{text}\n")
+
+    def measured(turn: Turn, name: str) -> str:
+        tell(f"load {name}")
+        if name == "b":
+            return "failed"
+        with turn():
+            tell(f"begin {name}")
+            time.sleep(0.01)
+            tell(f"end {name}")
+        return name
+
+    assert together([str(program)], [partial(measured, name=name) for name in "abc"]) == ["a", "failed", "c"]
+    lines = log.read_text().split("\n")
+    assert sorted(lines[:3]) == ["load a", "load b", "load c"] and lines[3] == "held" and lines[8] == "free"
+    pairs = [tuple(lines[4:6]), tuple(lines[6:8])]
+    assert sorted(pairs) == [("begin a", "end a"), ("begin c", "end c")]
+    assert together([], []) == []
 
 
 def test_of_several_runs_the_worst_counts() -> None:

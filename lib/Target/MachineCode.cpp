@@ -16,6 +16,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/CodeGen/MachineModuleInfo.h"
 #include "llvm/CodeGen/Passes.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
@@ -113,6 +114,18 @@ bool worthRunning(StringRef pass, const llvm::Any &ir) {
     stores += llvm::isa<llvm::StoreInst>(instruction);
   }
   return (loads + stores) * stores <= mostPairs;
+}
+
+/// What optimizations may make calls of. The passes of code generation are
+/// added without what knows a library: stores of zeros that became a `memset`
+/// would be a loop over bytes, which writes 3 GB/s where vectors write 17.
+llvm::TargetLibraryInfoImpl librariesOf(const llvm::TargetMachine &machine) {
+  llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+  for (llvm::LibFunc function :
+       {llvm::LibFunc_memset, llvm::LibFunc_memset_pattern16,
+        llvm::LibFunc_memcpy, llvm::LibFunc_memmove})
+    library.setUnavailable(function);
+  return library;
 }
 
 llvm::CodeGenOptLevel codeGenLevel(unsigned level) {
@@ -240,6 +253,9 @@ private:
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager sccs;
     llvm::ModuleAnalysisManager modules;
+    llvm::TargetLibraryInfoImpl library = librariesOf(*machine);
+    functions.registerPass(
+        [&] { return llvm::TargetLibraryAnalysis(library); });
     llvm::PassInstrumentationCallbacks callbacks;
     callbacks.registerShouldRunOptionalPassCallback(worthRunning);
     llvm::PassBuilder builder(machine.get(), llvm::PipelineTuningOptions(),

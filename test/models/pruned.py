@@ -12,7 +12,7 @@ from onnx import numpy_helper
 import tilewright as tw
 
 #: What stands in for zeros where a dense twin is wanted: too small to be seen in a result, and no denormal number.
-TINY = 1e-30
+TINY = 1e-15
 
 
 def _zero(tensor: onnx.TensorProto, indices: np.ndarray) -> None:

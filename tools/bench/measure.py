@@ -266,6 +266,7 @@ def _measure(
             continue
         clients[name], row.load_s[name], row.versions[name] = client, reply["seconds"], reply["version"]
         row.settings[name] = reply["settings"]
+        row.notes += [reply["expected"]] if name == ours and reply.get("expected") else []
     compared = {name: result for name, result in results.items() if name not in rivals or rivals[name].same}
     good = believe(row, compared, ours, case.error) | (rivals.keys() - compared.keys())
     clients = {name: client for name, client in clients.items() if name == ours or name in good}

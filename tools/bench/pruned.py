@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,6 +27,7 @@ import onnx
 import models
 import tilewright as tw
 from bench import machine, records
+from bench.hold import Hold
 from models.pruned import filled, prune_channels, prune_encoder, pruned
 
 Prune = Callable[[onnx.ModelProto, float], onnx.ModelProto]
@@ -102,6 +104,40 @@ def difference(one: Any, other: Any, inputs: Mapping[str, Any]) -> float:
     return worst
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Both forms of a case, compiled; `error` of the results, where the dense form has them."""
+
+    name: str
+    part: float
+    ours: tw.Model
+    dense: tw.Model
+    inputs: Mapping[str, Any]
+    error: float | None
+
+    @classmethod
+    def of(cls, name: str, part: float | None, target: str) -> Pair:
+        """Compile a case, with another part than its own where one is given, and compare results."""
+        case = CASES[name]
+        part = case.part if part is None else part
+        small, large = case.forms(part)
+        ours, dense = tw.compile(small, target), tw.compile(large, target)
+        inputs = models.random_inputs(small)
+        error = None if case.quantized else difference(ours, dense, inputs)
+        return cls(name, part, ours, dense, inputs, error)
+
+    def rows(self, threads: Iterable[int], rounds: int) -> Iterator[dict[str, Any]]:
+        """Time both in turns, and print; a row for each number of threads."""
+        case, bad = CASES[self.name], self.error is not None and self.error > _SPIN
+        for count in threads:
+            self.ours.threads = self.dense.threads = count
+            ratios = [seconds(self.dense, self.inputs, 3) / seconds(self.ours, self.inputs, 3) for _ in range(rounds)]
+            print(f"{self.name:22} {count} threads  {_line(case, ratios, self.error)}", flush=True)
+            held = {"case": self.name, "part": self.part, "threads": count, "target": case.gain, "error": self.error}
+            held["status"] = "wrong" if bad else "ok"
+            yield {**held, "ratio": statistics.median(ratios), "ratios": [round(one, 3) for one in ratios]}
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure and print; 1 where the results of a pruned model are not those of its dense form."""
     parser = argparse.ArgumentParser(prog="tools/bench/run pruned", description=__doc__)
@@ -111,24 +147,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--threads", default="1,2", help="numbers of threads (1,2)")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything measured to FILE")
+    parser.add_argument(
+        "--hold", type=shlex.split, default=[], metavar="COMMAND", help="runs a child while models are timed"
+    )
     options = parser.parse_args(arguments)
-    wrong, rows = False, []
-    for name in options.case or CASES:
-        case = CASES[name]
-        part = case.part if options.part is None else options.part
-        small, large = case.forms(part)
-        ours, dense = tw.compile(small, options.target), tw.compile(large, options.target)
-        inputs = models.random_inputs(small)
-        error = None if case.quantized else difference(ours, dense, inputs)
-        bad = error is not None and error > _SPIN
-        wrong |= bad
-        for threads in map(int, options.threads.split(",")):
-            ours.threads = dense.threads = threads
-            ratios = [seconds(dense, inputs, 3) / seconds(ours, inputs, 3) for _ in range(options.rounds)]
-            print(f"{name:22} {threads} threads  {_line(case, ratios, error)}", flush=True)
-            held = {"case": name, "part": part, "threads": threads, "target": case.gain, "error": error}
-            held["status"] = "wrong" if bad else "ok"
-            rows.append({**held, "ratio": statistics.median(ratios), "ratios": [round(one, 3) for one in ratios]})
+    pairs = [Pair.of(name, options.part, options.target) for name in options.case or CASES]
+    with Hold(options.hold):
+        rows = [row for pair in pairs for row in pair.rows(map(int, options.threads.split(",")), options.rounds)]
+    wrong = any(row["status"] == "wrong" for row in rows)
     if options.json:
         date = datetime.now(timezone.utc).isoformat(timespec="seconds")
         given = {"date": date, "target": options.target, "machine": machine.describe()}

@@ -35,7 +35,7 @@ _GAIN_HEAD = (
     "| case | threads | ours, ms | gain over | run by run | middle | target | best peer, ms | its ratio |",
     "|---|---|---|---|---|---|---|---|---|",
 )
-_GAINS = """A gain is the time of another form of the model, compiled by us, too, over ours: `dense` has 1e-30 in place
+_GAINS = """A gain is the time of another form of the model, compiled by us, too, over ours: `dense` has 1e-15 in place
 of zeros, `mask alone` and `blocks alone` have one format for all weights, `padded` pads experts to the fullest, `full`
 has no padding to leave out, `whole` computes padding like tokens. Middles and targets are of gains: above the target is
 good."""

@@ -42,7 +42,9 @@ def handle(peer: Peer, command: dict[str, Any], threads: int) -> dict[str, Any]:
         peer.cover, peer.program = command.get("cover", ""), command.get("program", "")
         peer.without, peer.padded = tuple(command.get("without", ())), command.get("padded", "")
         peer.load(Path(command["model"]), inputs, threads, command.get("precision", "f32"))
-        return {"seconds": time.perf_counter() - start, "version": peer.version(), "settings": peer.settings}
+        took = time.perf_counter() - start
+        about = {"version": peer.version(), "settings": peer.settings, "expected": peer.expected}
+        return {"seconds": took, **about}
     if command["do"] == "burst":
         return {"times": burst(peer, command["seconds"], command["least"])}
     if command["do"] == "name":

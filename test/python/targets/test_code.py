@@ -199,6 +199,33 @@ def test_what_the_code_calls_must_be_there(pool, tmp_path):
     assert os.listdir(tmp_path) == ["model.so"]
 
 
+@pytest.mark.parametrize("loop", [False, True])
+def test_zeros_are_stored_as_vectors(pool, loop):
+    """No `memset`, in a row or in a loop: code generation would make it a loop over bytes."""
+    kind = "vector<8xf32>"
+    row = "\n".join(
+        f"""%q{i} = llvm.getelementptr %a[{i}] : (!llvm.ptr) -> !llvm.ptr, {kind}
+        llvm.store %z, %q{i} {{alignment = 4 : i64}} : {kind}, !llvm.ptr"""
+        for i in range(32)
+    )
+    looped = f"""llvm.br ^next(%b : i64)
+      ^next(%i: i64):
+        %q = llvm.getelementptr %a[%i] : (!llvm.ptr, i64) -> !llvm.ptr, {kind}
+        llvm.store %z, %q {{alignment = 4 : i64}} : {kind}, !llvm.ptr
+        %n = llvm.add %i, %one : i64
+        %c = llvm.icmp "slt" %n, %e : i64
+        llvm.cond_br %c, ^next(%n : i64), ^end
+      ^end:"""
+    text = f"""llvm.func @zeros(%a: !llvm.ptr, %b: i64, %e: i64, %s: !llvm.ptr) {{
+      %z = llvm.mlir.constant(dense<0.0> : {kind}) : {kind}
+      %one = llvm.mlir.constant(1 : i64) : i64
+      {looped if loop else row}
+      llvm.return
+    }}"""
+    (code,) = pool.compile([Job("zeros", text.encode(), "x86-64-v3", "+avx2", code="llvm-ir")])
+    assert b"store <8 x float> zeroinitializer" in code and b"memset" not in code
+
+
 @pytest.mark.parametrize("name", ["/usr/bin/cc", "/usr/bin/ld.lld"])
 def test_link_commands(name):
     command = linker.link_command(name, ["0.o"], "m.so")

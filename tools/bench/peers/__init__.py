@@ -29,6 +29,8 @@ class Peer(ABC):
     without: tuple[str, ...] = ()
     padded = ""
     program = ""
+    #: What is said beside the measured time, once the model is loaded.
+    expected = ""
 
     @abstractmethod
     def version(self) -> str:

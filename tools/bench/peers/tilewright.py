@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,17 @@ def compiled(
     return tw.compile(str(model), target=target, threads=threads, **chosen)
 
 
+def expected(weights: Sequence[Mapping[str, Any]]) -> str:
+    """What the plan predicts for products with pruned weights, on one core; nothing where there are none."""
+    told = [one for one in weights if one["dense_ns"]]
+    if not told:
+        return ""
+    ours = sum(one["ns"] if one["cover"] else one["dense_ns"] for one in told)
+    dense = sum(one["dense_ns"] for one in told)
+    covers = dict.fromkeys(", ".join(one["cover"]) or "dense" for one in told)
+    return f"predicted: {ours * 1e-6:.3g} ms, dense {dense * 1e-6:.3g} ms ({'; '.join(covers)})"
+
+
 class Tilewright(Peer):
     """`tw.compile(model, target="cpu", threads=...)`; compile time is part of `load`."""
 
@@ -70,6 +81,7 @@ class Tilewright(Peer):
         """Compile (or take from the cache) and allocate the outputs once."""
         asked = (precision, self.accuracy, inputs, self.target, self.cover, self.program, self.without, self.padded)
         self._model = compiled(model, threads, *asked)
+        self.expected = expected(self._model.report_data().get("sparsity", []))
         self._arguments = list(inputs.values())
         if self.program:  # a tree is given as one, and becomes arrays in each run
             self._arguments = own_lists.arguments(list_programs.read(model, self.program), inputs)

@@ -28,19 +28,12 @@ void Engine::run() {
 }
 
 void Engine::runBody(const std::vector<int> &body) {
-  for (int number : body) {
-    const Instruction &instruction = program.instructions[number];
-    if (++executed > config.most)
-      throw std::runtime_error(
-          "it takes more than the limit of " + std::to_string(config.most) +
-          " instructions, those of loops counted in each turn; it stands at "
-          "instruction " +
-          std::to_string(number) + turns() +
-          ": raise `limit` if it should take that long, let loops repeat "
-          "(`period`), or time a smaller grid");
+  for (size_t at = 0; at < body.size(); ++at) {
+    const Instruction &instruction = program.instructions[body[at]];
+    count(body[at]);
     switch (instruction.op) {
     case Op::Compute:
-      compute(instruction);
+      at = compute(body, at);
       break;
     case Op::Send:
       send(instruction);
@@ -59,6 +52,19 @@ void Engine::runBody(const std::vector<int> &body) {
   }
 }
 
+/// Counts an instruction that is executed.
+void Engine::count(int number) {
+  if (++executed <= config.most)
+    return;
+  throw std::runtime_error(
+      "it takes more than the limit of " + std::to_string(config.most) +
+      " instructions, those of loops counted in each turn; it stands at "
+      "instruction " +
+      std::to_string(number) + turns() +
+      ": raise `limit` if it should take that long, let loops repeat "
+      "(`period`), or time a smaller grid");
+}
+
 /// The turns of the loops around, for messages.
 std::string Engine::turns() const {
   std::string text;
@@ -67,28 +73,51 @@ std::string Engine::turns() const {
   return text;
 }
 
-void Engine::compute(const Instruction &instruction) {
-  const Masks &masks = layout_.masks(instruction, loops);
-  int64_t ticks = instruction.ticks;
-  for (int64_t y = 0; y < config.height && ticks; ++y) {
-    const Mask *mask = masks[y];
-    if (mask->all())
-      now[y] = now[y].shifted({ticks, ticks, 0, 0});
-    else if (mask->count)
-      rows_.apply({OpCompute, word(mask), uint64_t(ticks)}, {&now[y]},
-                  {&now[y]}, [&](const Cell *const *in, Cell *const *out) {
-                    for (size_t x = 0; x < rows_.width; ++x)
-                      out[0][x] = mask->on[x]
-                                      ? in[0][x] + Cell{ticks, ticks, 0, 0}
-                                      : in[0][x];
-                  });
+/// Computations that follow each other and take as long: those of other cores
+/// are one operation on a row. Returns the place of the last.
+size_t Engine::compute(const std::vector<int> &body, size_t at) {
+  int64_t ticks = program.instructions[body[at]].ticks;
+  auto joins = [&](size_t next) {
+    const Instruction &one = program.instructions[body[next]];
+    return one.op == Op::Compute && one.ticks == ticks;
+  };
+  std::vector<const Masks *> all;
+  for (;; count(body[++at])) {
+    all.push_back(&layout_.masks(program.instructions[body[at]], loops));
+    if (at + 1 == body.size() || !joins(at + 1))
+      break;
   }
+  for (int64_t y = 0; y < config.height && ticks; ++y) {
+    const Mask *mask = nobody;
+    for (const Masks *masks : all) {
+      if (layout_.both(mask, (*masks)[y])->count) {
+        compute(y, mask, ticks);
+        mask = nobody;
+      }
+      mask = layout_.either(mask, (*masks)[y]);
+    }
+    compute(y, mask, ticks);
+  }
+  return at;
+}
+
+void Engine::compute(int64_t y, const Mask *mask, int64_t ticks) {
+  if (mask->all())
+    now[y] = now[y].shifted({ticks, ticks, 0, 0});
+  else if (mask->count)
+    rows_.apply({OpCompute, word(mask), uint64_t(ticks)}, {&now[y]}, {&now[y]},
+                [&](const Cells *in, Cell *const *out) {
+                  for (size_t x = 0; x < rows_.width; ++x)
+                    out[0][x] = mask->on[x]
+                                    ? in[0][x] + Cell{ticks, ticks, 0, 0}
+                                    : in[0][x];
+                });
 }
 
 /// The later of both, core by core.
 void Engine::keepLater(Row &kept, const Row &other) {
   rows_.each(true, {OpLater}, {&kept, &other}, {&kept},
-             [](const Cell *const *in, Cell *const *out, size_t x) {
+             [](const Cells *in, Cell *const *out, size_t x) {
                out[0][x] = later(in[0][x], in[1][x]);
              });
 }
@@ -123,7 +152,7 @@ void Engine::wait(const Instruction &instruction) {
       continue;
     }
     rows_.each(true, {OpWait, uint64_t(ticks), always}, in, {&now[y]},
-               [&](const Cell *const *rows, Cell *const *out, size_t x) {
+               [&](const Cells *rows, Cell *const *out, size_t x) {
                  Cell latest = rows[0][x];
                  bool waits = always;
                  for (size_t one = 1; one < in.size(); ++one) {
@@ -153,7 +182,7 @@ void Engine::prune(Clocks &clocks, Clocks *with) {
   for (int64_t y = 0; y < config.height && !clocks.empty(); ++y) {
     if (clocks[y].none())
       continue;
-    if (now[y].whole() && now[y].behind(clocks[y])) {
+    if (now[y].covers(clocks[y])) {
       clocks[y] = Row();
       if (with)
         (*with)[y] = Row();
@@ -166,7 +195,7 @@ void Engine::prune(Clocks &clocks, Clocks *with) {
     Row unused, &other = with ? (*with)[y] : unused;
     rows_.each(true, {OpPrune}, {&now[y], &clocks[y], with ? &other : &none},
                {&clocks[y], &other},
-               [&](const Cell *const *rows, Cell *const *out, size_t x) {
+               [&](const Cells *rows, Cell *const *out, size_t x) {
                  if (rows[1][x].time > rows[0][x].time) {
                    out[0][x] = rows[1][x];
                    out[1][x] = rows[2][x];

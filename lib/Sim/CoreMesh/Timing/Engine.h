@@ -107,7 +107,9 @@ private:
   template <typename Visit> void visit(const Visit &visit);
   std::vector<Clocks *> engines();
 
-  void compute(const Instruction &instruction);
+  void count(int number);
+  size_t compute(const std::vector<int> &body, size_t at);
+  void compute(int64_t y, const Mask *mask, int64_t ticks);
   void send(const Instruction &instruction);
   void share(const Instruction &instruction, Event &event, const Clocks &start);
   void shareColumns(Event &event, const Clocks &start, Clocks &sent);
@@ -129,6 +131,13 @@ private:
   void commit(std::vector<Part> &parts, int route);
   void feedBack(const Instruction &instruction, const Part &part,
                 const Clocks &begins);
+  Cell answer(const Line &line, size_t x, const Cell &begin,
+              int64_t ticks) const;
+  Row answersOf(const Paths &paths, int64_t y, const Row &taken,
+                const Row &begins, int64_t ticks);
+  void hear(const Part &part, int64_t y, const Row &back);
+  void hearOne(const Part &part, int64_t source, const Row &back);
+  std::vector<Clocks *> hearing(const Part &part);
   bool relay(std::vector<Relayed> &group);
   void relayRow(std::vector<Relayed> &group, int64_t y);
   void relayRows(std::vector<Relayed> &group);

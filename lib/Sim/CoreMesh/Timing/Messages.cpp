@@ -47,7 +47,7 @@ void Engine::send(const Instruction &instruction) {
     rows_.each(mask->all(), {OpSend, word(mask), uint64_t(ticks)},
                {&now[y], &free, &token, &from, &until},
                {&start[y], &free, &token, &from, &until},
-               [&](const Cell *const *in, Cell *const *out, size_t x) {
+               [&](const Cells *in, Cell *const *out, size_t x) {
                  for (size_t engine = 1; engine < 5; ++engine)
                    out[engine][x] = in[engine][x];
                  if (!mask->on[x])
@@ -75,7 +75,7 @@ Row Engine::masked(const Row &row, const Mask *mask) {
     return row;
   Row kept;
   rows_.apply({OpMask, word(mask)}, {&row}, {&kept},
-              [&](const Cell *const *in, Cell *const *out) {
+              [&](const Cells *in, Cell *const *out) {
                 for (size_t x = 0; x < rows_.width; ++x)
                   if (mask->on[x])
                     out[0][x] = in[0][x];
@@ -100,7 +100,7 @@ Row Engine::arrivals(const Event &event, const Clocks &start, int64_t y) {
   if (!event.paths->alongX && line->even >= 0)
     return masked(from, line->valid).shifted({line->even, 0, 0, line->even});
   rows_.apply({OpArrive, word(line)}, {&from}, {&arrived},
-              [&](const Cell *const *in, Cell *const *out) {
+              [&](const Cells *in, Cell *const *out) {
                 for (size_t x = 0; x < rows_.width; ++x)
                   if (line->valid->on[x]) {
                     size_t source = line->source.empty() ? x : line->source[x];
@@ -130,25 +130,24 @@ void Engine::share(const Instruction &instruction, Event &event,
       const Flows *flows = event.paths->flows[y];
       if (start[y].none())
         continue;
-      rows_.apply({OpShare, word(line), uint64_t(ticks)}, {&start[y]},
-                  {&event.last[y], &sent[y]},
-                  [&](const Cell *const *in, Cell *const *out) {
-                    std::vector<int64_t> starts;
-                    for (size_t x = 0; x < rows_.width; ++x)
-                      starts.push_back(in[0][x].time);
-                    std::vector<int64_t> ends =
-                        shareLinks(*flows, starts, ticks);
-                    for (size_t flow = 0; flow < ends.size(); ++flow) {
-                      int64_t source = (*flows)[flow].source;
-                      if (!happens(in[0][source]))
-                        continue;
-                      Cell end = moved(in[0][source], ticks);
-                      end.time = ends[flow];
-                      out[1][source] = later(out[1][source], end);
-                      for (int64_t x : (*flows)[flow].takers)
-                        out[0][x] = moved(end, line->ticks[x]);
-                    }
-                  });
+      rows_.apply(
+          {OpShare, word(line), uint64_t(ticks)}, {&start[y]},
+          {&event.last[y], &sent[y]}, [&](const Cells *in, Cell *const *out) {
+            std::vector<int64_t> starts;
+            for (size_t x = 0; x < rows_.width; ++x)
+              starts.push_back(in[0][x].time);
+            std::vector<int64_t> ends = shareLinks(*flows, starts, ticks);
+            for (size_t flow = 0; flow < ends.size(); ++flow) {
+              int64_t source = (*flows)[flow].source;
+              if (!happens(in[0][source]))
+                continue;
+              Cell end = moved(in[0][source], ticks);
+              end.time = ends[flow];
+              out[1][source] = later(out[1][source], end);
+              for (int64_t x : (*flows)[flow].takers)
+                out[0][x] = moved(end, line->ticks[x]);
+            }
+          });
     }
   } else {
     shareColumns(event, start, sent);
@@ -230,7 +229,7 @@ bool Engine::recv(const Posted &one) {
         rows.insert(rows.end(), {&part.taken[y], &part.takenLast[y]});
     rows_.each(all, {OpRecv, word(mask), uint64_t(ticks), buffer >= 0}, rows,
                {&begins[y], &free, &token, &from, &until, &before},
-               [&](const Cell *const *in, Cell *const *out, size_t x) {
+               [&](const Cells *in, Cell *const *out, size_t x) {
                  for (size_t engine = 1; engine < 6; ++engine)
                    out[engine][x] = in[engine][x];
                  if (!mask->on[x])
@@ -322,7 +321,7 @@ bool Engine::takeFrom(const Posted &one, Event &event, Masks &wanted,
         {OpTake, word(mask), word(theirs), word(ours), meet ? word(line) : 0},
         {&event.first[y], &last, meet ? &one.now[y] : &none, &free},
         {&part.taken[y], &part.takenLast[y], &rest, &restLast, &missing},
-        [&](const Cell *const *in, Cell *const *out) {
+        [&](const Cells *in, Cell *const *out) {
           for (size_t x = 0; x < rows_.width; ++x) {
             bool taken = mask->on[x] && happens(in[0][x]) &&
                          (!theirs || (*theirs)[x] == (*ours)[x]);
@@ -368,57 +367,101 @@ void Engine::commit(std::vector<Part> &parts, int route) {
               queue.end());
 }
 
-/// What a sender learns: under rendezvous, that its message has arrived; where
-/// the fabric holds only so much, that the rest of it could leave.
+/// What a sender learns of one of its receivers: under rendezvous, that its
+/// message has arrived; where the fabric holds only so much, that the rest of
+/// it could leave.
+Cell Engine::answer(const Line &line, size_t x, const Cell &begin,
+                    int64_t ticks) const {
+  if (config.sync == Sync::Rendezvous)
+    return moved(begin, ticks);
+  int64_t held = config.entries * line.hops[x] * config.wavelet;
+  if (ticks <= held)
+    return nothing();
+  return after(moved(begin, ticks - held), line.hops[x] * config.hop);
+}
+
 void Engine::feedBack(const Instruction &instruction, const Part &part,
                       const Clocks &begins) {
   const Paths &paths = *part.event->paths;
   int64_t ticks = instruction.ticks;
-  bool meet = config.sync == Sync::Rendezvous;
+  // Of a multicast along y many rows answer one: the latest of those counts.
+  std::vector<int64_t> answers(config.height);
+  for (int64_t y = 0; y < config.height && !paths.alongX; ++y)
+    if (!part.taken[y].none() && paths.from[y] >= 0)
+      ++answers[paths.from[y]];
+  std::map<int64_t, std::vector<Cell>> latest;
   for (int64_t y = 0; y < config.height; ++y) {
-    const Line *line = paths.lines[y];
-    if (part.taken[y].none())
+    const Line &line = *paths.lines[y];
+    const Row &taken = part.taken[y];
+    if (taken.none())
       continue;
     int64_t source = paths.alongX ? y : paths.from[y];
-    Row back;
-    rows_.apply(
-        {OpFeedBack, word(line), uint64_t(ticks)}, {&part.taken[y], &begins[y]},
-        {&back}, [&](const Cell *const *in, Cell *const *out) {
-          for (size_t x = 0; x < rows_.width; ++x) {
-            if (!happens(in[0][x]))
-              continue;
-            int64_t held = config.entries * line->hops[x] * config.wavelet;
-            size_t to = !paths.alongX || source < 0 ? x : line->source[x];
-            if (meet)
-              out[0][to] = later(out[0][to], moved(in[1][x], ticks));
-            else if (ticks > held)
-              out[0][to] =
-                  later(out[0][to], after(moved(in[1][x], ticks - held),
-                                          line->hops[x] * config.hop));
-          }
-        });
-    if (back.none())
+    if (paths.alongX || source < 0 || answers[source] == 1) {
+      hear(part, y, answersOf(paths, y, taken, begins[y], ticks));
       continue;
-    for (int64_t row = 0; row < config.height; ++row) {
-      if (source >= 0 && row != source)
-        continue;
-      for (Clocks *clocks :
-           {&sendFree[part.event->route],
-            part.event->token >= 0 ? &tokens[part.event->token] : nullptr}) {
-        if (!clocks)
-          continue;
-        Row &kept = at(*clocks, row);
-        bool several = source < 0;
-        rows_.apply(
-            {OpReturn, several ? word(line) : 0, several ? uint64_t(row) : 0},
-            {&kept, &back}, {&kept},
-            [&](const Cell *const *in, Cell *const *out) {
-              for (size_t x = 0; x < rows_.width; ++x)
-                out[0][x] = several && line->source[x] != row
-                                ? in[0][x]
-                                : later(in[0][x], in[1][x]);
-            });
-      }
     }
+    std::vector<Cell> &cells = latest[source];
+    cells.resize(config.width, nothing());
+    for (int64_t x = 0; x < config.width; ++x)
+      if (happens(taken[x]))
+        cells[x] = later(cells[x], answer(line, x, begins[y][x], ticks));
   }
+  for (auto &[source, cells] : latest)
+    hearOne(part, source, rows_.make(cells, Cell()));
+}
+
+/// What the cores of a row answer, where their senders stand along x; where
+/// those stand along y, in other rows.
+Row Engine::answersOf(const Paths &paths, int64_t y, const Row &taken,
+                      const Row &begins, int64_t ticks) {
+  const Line *line = paths.lines[y];
+  Row back;
+  rows_.apply({OpFeedBack, word(line), uint64_t(ticks)}, {&taken, &begins},
+              {&back}, [&](const Cells *in, Cell *const *out) {
+                for (size_t x = 0; x < rows_.width; ++x) {
+                  if (!happens(in[0][x]))
+                    continue;
+                  size_t to = paths.alongX ? line->source[x] : x;
+                  out[0][to] =
+                      later(out[0][to], answer(*line, x, in[1][x], ticks));
+                }
+              });
+  return back;
+}
+
+/// Tells the senders of a row's messages what it answers.
+void Engine::hear(const Part &part, int64_t y, const Row &back) {
+  const Paths &paths = *part.event->paths;
+  int64_t source = paths.alongX ? y : paths.from[y];
+  if (back.none() || source >= 0) {
+    hearOne(part, source, back);
+    return;
+  }
+  const Line *line = paths.lines[y];
+  for (int64_t row = 0; row < config.height; ++row)
+    for (Clocks *clocks : hearing(part)) {
+      Row &kept = at(*clocks, row);
+      rows_.apply({OpReturn, word(line), uint64_t(row)}, {&kept, &back},
+                  {&kept}, [&](const Cells *in, Cell *const *out) {
+                    for (size_t x = 0; x < rows_.width; ++x)
+                      out[0][x] = line->source[x] != row
+                                      ? in[0][x]
+                                      : later(in[0][x], in[1][x]);
+                  });
+    }
+}
+
+/// The same where they all stand in one row.
+void Engine::hearOne(const Part &part, int64_t source, const Row &back) {
+  if (!back.none())
+    for (Clocks *clocks : hearing(part))
+      keepLater(at(*clocks, source), back);
+}
+
+/// The clocks that an answer holds back.
+std::vector<Clocks *> Engine::hearing(const Part &part) {
+  std::vector<Clocks *> clocks = {&sendFree[part.event->route]};
+  if (part.event->token >= 0)
+    clocks.push_back(&tokens[part.event->token]);
+  return clocks;
 }

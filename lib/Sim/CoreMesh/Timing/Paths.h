@@ -87,13 +87,13 @@ public:
   const std::vector<const Ints *> &sources(int route, const Ints &loops);
   const Mask *intern(std::vector<char> on);
   const Mask *both(const Mask *a, const Mask *b);
+  const Mask *either(const Mask *a, const Mask *b);
   /// Adds wavelets over each link, by direction, row and column.
   void addLoads(int64_t *loads) const;
   /// All paths so far, in the order in which they were made.
   const std::vector<Paths *> &all() const { return inOrder; }
 
 private:
-  const Mask *either(const Mask *a, const Mask *b);
   const Mask *maskOf(const CoreSet &cores, int64_t y, const Ints &loops);
   Masks receivers(const Instruction &instruction, const Ints &loops);
   static size_t common(const Instruction &a, const Instruction &b);

@@ -106,18 +106,14 @@ struct RowScan {
   std::vector<const Line *> lines;
   std::vector<Place> places;
   size_t width, engines;
-  const Cell *const *in;
+  const Cells *in;
   Cell *const *out;
   std::vector<std::vector<char>> state, used;
 
   Cell *engine(size_t place) const { return out[place]; }
-  const Cell &now(size_t i, int64_t x) const { return in[engines + 3 * i][x]; }
-  const Cell &taken(size_t i, int64_t x) const {
-    return in[engines + 3 * i + 1][x];
-  }
-  const Cell &last(size_t i, int64_t x) const {
-    return in[engines + 3 * i + 2][x];
-  }
+  Cell now(size_t i, int64_t x) const { return in[engines + 3 * i][x]; }
+  Cell taken(size_t i, int64_t x) const { return in[engines + 3 * i + 1][x]; }
+  Cell last(size_t i, int64_t x) const { return in[engines + 3 * i + 2][x]; }
   Cell &start(size_t i, int64_t x) const { return out[engines + 3 * i][x]; }
   Cell &first(size_t i, int64_t x) const { return out[engines + 3 * i + 1][x]; }
   Cell &missing(size_t i, int64_t x) const {
@@ -128,7 +124,8 @@ struct RowScan {
     state.assign(relays.size(), std::vector<char>(width, 0));
     used = state;
     for (size_t one = 0; one < engines; ++one)
-      std::copy_n(in[one], width, out[one]);
+      for (size_t x = 0; x < width; ++x)
+        out[one][x] = in[one][x];
     for (size_t i = 0; i < relays.size(); ++i)
       for (size_t x = 0; x < width; ++x)
         if (masks[i]->on[x])
@@ -229,7 +226,7 @@ void Engine::relayRow(std::vector<Relayed> &group, int64_t y) {
     for (Row *row : {&one.start[y], &one.first[y], &missing[i]})
       out.push_back(row);
   }
-  rows_.apply(what, in, out, [&](const Cell *const *from, Cell *const *to) {
+  rows_.apply(what, in, out, [&](const Cells *from, Cell *const *to) {
     scan.in = from;
     scan.out = to;
     scan.run();
@@ -259,7 +256,7 @@ void Engine::relayRows(std::vector<Relayed> &group) {
     for (int64_t y = 0; y < config.height; ++y) {
       Row arrived = arrivals(sent, one.start, y), used = one.first[y];
       rows_.each(true, {OpDeliver}, {&arrived, &used}, {&one.first[y]},
-                 [](const Cell *const *in, Cell *const *out, size_t x) {
+                 [](const Cells *in, Cell *const *out, size_t x) {
                    if (!happens(in[1][x]))
                      out[0][x] = in[0][x];
                  });
@@ -292,7 +289,7 @@ void Engine::passRow(std::vector<Relayed> &group, size_t index, int64_t y,
     rows_.each(mask->all(), {OpTake, word(mask)},
                {&arrived, &passed, &other.first[y]},
                {&arrived, &other.first[y]},
-               [&](const Cell *const *in, Cell *const *out, size_t x) {
+               [&](const Cells *in, Cell *const *out, size_t x) {
                  bool take = mask->on[x] && !happens(in[0][x]);
                  out[0][x] = take ? in[1][x] : in[0][x];
                  out[1][x] = take && happens(in[1][x]) ? in[1][x] : in[2][x];
@@ -320,7 +317,7 @@ void Engine::passRow(std::vector<Relayed> &group, size_t index, int64_t y,
               &one.takenLast[y]},
              {&one.start[y], &receiver, &sender, &token, &inFrom, &inUntil,
               &outFrom, &outUntil, &missing},
-             [&](const Cell *const *in, Cell *const *out, size_t x) {
+             [&](const Cells *in, Cell *const *out, size_t x) {
                for (size_t engine = 1; engine < 8; ++engine)
                  out[engine][x] = in[engine][x];
                if (!mask->on[x])

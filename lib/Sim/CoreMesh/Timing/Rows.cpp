@@ -14,8 +14,11 @@
 
 using namespace twmesh::timing;
 
-/// Bytes of cells above which nothing is remembered any longer.
+/// Bytes of cells above which all is forgotten: where most was remembered since
+/// the last time, and where it was not, as what is remembered in vain leaves
+/// the processor's caches to nothing else.
 static constexpr size_t mostBytes = size_t(384) << 20;
+static constexpr size_t mostInVain = size_t(16) << 20;
 /// One remembered operation of so many is computed again and compared.
 static constexpr int64_t sampleEvery = 4096;
 
@@ -98,6 +101,21 @@ Row Rows::make(const std::vector<Cell> &cells, const Cell &base) {
   return {ShapeRef(shape), base + origin};
 }
 
+bool Row::covers(const Row &other) const {
+  if (none() || other.none())
+    return other.none();
+  int64_t ahead = base.time - other.base.time;
+  if (shape.get() == other.shape.get())
+    return ahead >= 0;
+  const std::vector<Cell> &ours = shape.get()->cells;
+  const std::vector<Cell> &theirs = other.shape.get()->cells;
+  size_t x = 0;
+  while (x < ours.size() &&
+         (theirs[x].time <= ours[x].time + ahead || !happens(theirs[x])))
+    ++x;
+  return x == ours.size();
+}
+
 Cell Rows::reference(RowList in) {
   for (const Row *row : in)
     if (!row->none())
@@ -124,10 +142,10 @@ void Rows::Column::read(RowList in, size_t outs) {
   to.resize(outs);
   cells.resize(std::max(cells.size(), in.size() + outs));
   Cell *cell = cells.data();
-  const Cell **input = from.data();
+  Cells *input = from.data();
   for (const Row *row : in) {
     *cell = row->none() ? nothing() : row->base;
-    *input++ = cell++;
+    *input++ = {cell++, Cell()};
   }
   for (Cell *&output : to) {
     *cell = nothing();
@@ -223,26 +241,21 @@ void Rows::take(const std::vector<Row> &known, const Cell &base, OutList out) {
 
 void Rows::prepare(RowList in, const Cell &base, size_t outs) {
   ++computed;
-  while (buffers.size() < in.size() + outs)
+  while (buffers.size() < outs)
     buffers.emplace_back(width);
   inputs.clear();
   outputs.clear();
   held.clear();
-  size_t index = 0;
   blank.resize(width, nothing());
   for (const Row *row : in) {
     held.push_back(*row);
-    std::vector<Cell> &buffer = buffers[index++];
-    inputs.push_back(row->none() ? blank.data() : buffer.data());
     if (row->none())
-      continue;
-    Cell apart = row->base - base;
-    const std::vector<Cell> &cells = row->shape.get()->cells;
-    for (size_t x = 0; x < width; ++x)
-      buffer[x] = happens(cells[x]) ? cells[x] + apart : nothing();
+      inputs.push_back({blank.data(), Cell()});
+    else
+      inputs.push_back({row->shape.get()->cells.data(), row->base - base});
   }
   for (size_t one = 0; one < outs; ++one) {
-    std::vector<Cell> &buffer = buffers[index++];
+    std::vector<Cell> &buffer = buffers[one];
     std::fill(buffer.begin(), buffer.end(), nothing());
     outputs.push_back(buffer.data());
   }
@@ -251,7 +264,7 @@ void Rows::prepare(RowList in, const Cell &base, size_t outs) {
 void Rows::finish(const Cell &base, OutList out) {
   std::vector<Row> made;
   for (size_t one = 0; one < out.size(); ++one)
-    made.push_back(make(buffers[inputs.size() + one], Cell()));
+    made.push_back(make(buffers[one], Cell()));
   if (check && !std::equal(made.begin(), made.end(), check->begin()))
     throw std::logic_error("rows that were alike have come apart");
   take(made, base, out);
@@ -259,9 +272,13 @@ void Rows::finish(const Cell &base, OutList out) {
     return;
   // Keys hold the addresses of shapes: those live as long.
   made.insert(made.end(), held.begin(), held.end());
-  if (shapes.size() * width * sizeof(Cell) > mostBytes) {
+  bool inVain = remembered - rememberedBefore < computed - computedBefore;
+  size_t most = inVain ? mostInVain : mostBytes;
+  if (shapes.size() * width * sizeof(Cell) > most) {
     lastOf.fill(nullptr);
     memory.clear();
+    rememberedBefore = remembered;
+    computedBefore = computed;
   }
   memory.emplace(key, std::move(made));
 }

@@ -126,6 +126,8 @@ struct Row {
     return other.none() ||
            (shape && base.time + shape.get()->earliest > other.base.time);
   }
+  /// Whether each clock of another is no later than this one's.
+  bool covers(const Row &other) const;
   Cell operator[](size_t x) const;
   /// The same, later by as much.
   Row shifted(const Cell &by) const {
@@ -137,6 +139,15 @@ struct Row {
   bool operator==(const Row &other) const {
     return shape.get() == other.shape.get() && (none() || base == other.base);
   }
+};
+
+/// The clocks of a row that go into an operation, relative to what all its rows
+/// are relative to. Of cores without a clock they are so far in the past that
+/// `happens` is false.
+struct Cells {
+  const Cell *cells;
+  Cell apart;
+  Cell operator[](size_t x) const { return cells[x] + apart; }
 };
 
 /// A list in braces, or a vector, that outlives the call.
@@ -171,8 +182,9 @@ public:
   /// Any cells; relative to `base`.
   Row make(const std::vector<Cell> &cells, const Cell &base);
 
-  /// Runs `kernel(in, out)` on arrays of cells, or returns what it gave for
-  /// the same. `what`: everything besides the inputs that it depends on.
+  /// Runs `kernel(in, out)` on `Cells` and arrays of cells, or returns what it
+  /// gave for the same. `what`: everything besides the inputs that it depends
+  /// on.
   template <typename Kernel>
   void apply(WordList what, RowList in, OutList out, const Kernel &kernel) {
     Cell base = reference(in);
@@ -193,7 +205,7 @@ public:
   template <typename Kernel>
   void each(bool alike, WordList what, RowList in, OutList out,
             const Kernel &kernel) {
-    auto all = [&](const Cell *const *from, Cell *const *to) {
+    auto all = [&](const Cells *from, Cell *const *to) {
       for (size_t x = 0; x < width; ++x)
         kernel(from, to, x);
     };
@@ -219,6 +231,9 @@ public:
   int64_t computed = 0, remembered = 0;
 
 private:
+  /// The same when all was last forgotten.
+  int64_t computedBefore = 0, rememberedBefore = 0;
+
   friend class ShapeRef;
   struct Key {
     std::vector<uint64_t> words;
@@ -235,7 +250,7 @@ private:
     void check(const ShapeRef &shape, OutList out) const;
 
     std::vector<Cell> cells;
-    std::vector<const Cell *> from;
+    std::vector<Cells> from;
     std::vector<Cell *> to;
   };
 
@@ -255,7 +270,7 @@ private:
   const std::vector<Row> *check = nullptr;
   std::vector<std::vector<Cell>> buffers;
   std::vector<Cell> blank, spare;
-  std::vector<const Cell *> inputs;
+  std::vector<Cells> inputs;
   std::vector<Cell *> outputs;
   std::vector<Row> held;
   Column column;

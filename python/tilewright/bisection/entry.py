@@ -17,23 +17,23 @@ from tilewright.core.errors import InternalError
 from tilewright.ir import decisions
 from tilewright.mlir import ir
 from tilewright.reference import types
-from tilewright.reference.registry import TERMINATORS
+from tilewright.reference.registry import TERMINATORS, WHOLE
 from tilewright.runtime.manifest import TensorSpec
 
 _STRUCTURE = {"builtin.module", "func.func", "ml_program.global", "memref.global", "tile.kernel", "tile.program"}
-_KNOWN = {*reference.HANDLERS, *TERMINATORS, *_STRUCTURE}
 
 
 def can_interpret(stage: Stage) -> bool:
     """Return whether the interpreter knows all ops of a state: no function of a library, and nothing behind @main."""
     symbols = functions(stage.module)
     foreign = any(op.name == "func.func" and not len(op.regions[0].blocks) for op in symbols.values())
-    return "main" in symbols and not foreign and all(name in _KNOWN for name in _names(stage.module))
+    known = {*reference.HANDLERS, *TERMINATORS, *_STRUCTURE}  # a target may have told of more
+    return "main" in symbols and not foreign and all(name in known for name in _names(stage.module))
 
 
 def _names(op: ir.Operation) -> Iterator[str]:
     yield op.name
-    for region in op.regions:
+    for region in () if op.name in WHOLE else op.regions:
         for block in region:
             for inner in block.operations:
                 yield from _names(inner.operation)

@@ -12,13 +12,20 @@ Handler = Callable[..., Any]
 
 HANDLERS: dict[str, Handler] = {}
 TERMINATORS: set[str] = set()
+#: Operations whose regions their handlers read as wholes: what stands there needs no handler.
+WHOLE: set[str] = set()
 
 
-def handles(*names: str) -> Callable[[Handler], Handler]:
+def handles(*names: str, whole: bool = False) -> Callable[[Handler], Handler]:
     """Register a function ``handler(frame, node, *operands)`` for operations called ``names``.
 
     It returns nothing for an operation without results, the value for one with one result, and a sequence for more.
+
+    Args:
+        names: of the operations.
+        whole: the function reads their regions itself.
     """
+    WHOLE.update(names if whole else ())
 
     def register(handler: Handler) -> Handler:
         for name in names:

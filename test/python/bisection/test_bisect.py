@@ -90,6 +90,19 @@ def test_found_among_the_passes_of_a_gpu(weights, after):
     assert [step.name for step in result.passes] == [SWAP]
 
 
+@pytest.mark.parametrize("after", ["plan", "tile-distribute", "tile-expand-collectives", "tile-fit-mesh"])
+def test_found_among_programs_of_cores(weights, after):
+    """The functional simulator of a mesh runs every state."""
+    result = tw.bisect(MODEL, target="mesh:toy8x8", weights=weights, load_python=[PASSES], insert=[(SWAP, after)])
+    assert [step.name for step in result.passes] == [SWAP]
+    assert [one.name for one in result.differences if one.moved] == ["output0"]
+
+
+def test_nothing_moves_among_programs_of_cores(weights):
+    result = tw.bisect(MODEL, target="mesh:toy8x8", weights=weights)
+    assert not result.moved and not result.failure and result.runs > 0
+
+
 def test_nothing_moves_among_the_passes_of_a_gpu(weights):
     result = tw.bisect(MODEL, target="cuda:sm_90a", weights=weights)
     assert not result.moved and not result.failure and result.runs > 0

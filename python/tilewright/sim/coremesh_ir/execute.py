@@ -20,7 +20,7 @@ from tilewright.sim.coremesh.functional import run
 from tilewright.sim.coremesh_ir.read import input_names, output_names, read_program
 
 
-@handles("coremesh.program")
+@handles("coremesh.program", whole=True)
 def program(_frame: Any, node: Node, *inputs: np.ndarray) -> Any:
     """The outputs of a program; what breaks a rule of the machine is an error."""
     values = node.once("program", lambda: read_program(node.op))

@@ -58,6 +58,12 @@ class MeshTarget(Target):
 
         return PIPELINE
 
+    def states(self) -> Pipeline:
+        """Return all passes: after each the interpreter runs the IR, programs of cores by the functional simulator."""
+        from tilewright.sim.coremesh_ir import execute  # noqa: F401  (lets the interpreter run programs)
+
+        return super().states()
+
     def emit(self, work: Any, folder: Path) -> Any:
         """Write programs, weights and simulated times."""
         from tilewright.targets.mesh.emit import emit

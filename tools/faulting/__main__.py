@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Fault injection: mutate the PTX of working kernels and report how many faults the emulator catches.
 
+With --mesh: programs of meshes of cores, and what their checks and simulator catch (faulting/mesh.py).
+
 A fault counts if it changes a result under some order of warps and of asynchronous work (without any check); the catch
 rate is the part of those that a rule or a wrong result gives away when the checks are on (faulting/mutate.py).
 """
@@ -31,6 +33,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--generated", nargs="?", const="", metavar="NAME",
                         help="compile and break one kernel of each kind for both architectures; NAME: those with it in "
                         "their name@arch")  # fmt: skip
+    parser.add_argument("--mesh", action="store_true",
+                        help="break programs of a mesh of cores instead, and count what checks and the functional "
+                        "simulator catch")  # fmt: skip
     parser.add_argument("--count", type=int, default=100, help="mutants per model (default: 100); 0: all of them")
     parser.add_argument("--seed", type=int, default=0, help="which mutants are chosen (default: 0)")
     parser.add_argument("--orders", type=int, default=6, help="orders in which a fault may show (default: 6)")
@@ -98,6 +103,10 @@ def run(places: Mapping[str, str], options: argparse.Namespace) -> int:
 def main() -> int:
     """Run, print tables, write files."""
     options = parse()
+    if options.mesh:
+        from faulting.mesh import campaign  # its programs are those of tests
+
+        return campaign(options.count, options.seed, options.jobs, options.at_least, options.all, options.json)
     given = {Path(place).name: place for place in options.what}
     if options.generated is None:
         return run(given or {name: name for name in prototypes()}, options)

@@ -42,6 +42,7 @@ _FOLDERS: dict[str, str] = {
     "targets.cpu": "emit_cpu sanitize",
     "targets.cuda": "emit_ptx split_host_device",
     "targets.mesh": "distribute expand_locals fit_mesh plan_mesh",
+    "targets.mesh.bounding": "bound_sizes",
     "targets.mesh.fusing": "fuse_programs",
 }
 

@@ -153,7 +153,7 @@ def _others(op: ir.Operation) -> Computation | str:
 
 def _reduction(op: ir.Operation, loops: tuple[int, ...], own: ir.Value) -> Reduction | str:
     last = maker(_yielded(op))
-    how = None if last is None else _how(last)
+    how = None if last is None else how_of(last)
     if last is None or how is None or own not in last.operands or len(list(own.uses)) != 1:
         return f"it combines otherwise than by one of {', '.join(OPS)}"
     if not is_identity(how, of_mlir(str(own.type)), _start(op)):
@@ -166,7 +166,7 @@ def _reduction(op: ir.Operation, loops: tuple[int, ...], own: ir.Value) -> Reduc
     return Reduction(how, loops, plain and _in_order(maps(op)[-1]), bare)
 
 
-def _how(last: ir.Operation) -> Combine | None:
+def how_of(last: ir.Operation) -> Combine | None:
     """How an op combines; of truths, by bits."""
     is_truth = str(last.results[0].type) == "i1"
     return _BITS.get(last.name) if is_truth and last.name in _BITS else _COMBINES.get(last.name)

@@ -19,7 +19,12 @@ PIPELINE = Pipeline(
         Phase("normalize", _NORMALIZE, summary="one form of each operation, static shapes, few reshapes"),
         Phase(
             "plan",
-            [_TARGET, PassSpec("tile-plan-mesh", "layouts and algorithms are decided before anything is rewritten")],
+            [
+                _TARGET,
+                PassSpec("tile-bound-sizes", "programs of cores have buffers of known sizes"),
+                PassSpec("canonicalize", "what known sizes leave of numbers is folded"),
+                PassSpec("tile-plan-mesh", "layouts and algorithms are decided before anything is rewritten"),
+            ],
             summary="lay out: the axis along each loop, the algorithm of each product",
         ),
         Phase(

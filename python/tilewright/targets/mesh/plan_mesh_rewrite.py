@@ -56,8 +56,9 @@ from tilewright.targets.mesh.control.single_elements import CONTROL, ELEMENTS, A
 from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
 from tilewright.targets.mesh.elements.computed_reads import open_reads
+from tilewright.targets.mesh.elements.numbers import open_numbers
 from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
-from tilewright.targets.mesh.elements.spread import is_by_rows, left_outside, spread
+from tilewright.targets.mesh.elements.spread import fitting, is_by_rows, left_outside, spread
 from tilewright.targets.mesh.images.planner import Images, mark_borders
 from tilewright.targets.mesh.moving.reshapes import reshaped_axes
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, sliced_axes
@@ -105,7 +106,7 @@ class _Planner:
         self._visit(self.function.regions[0].blocks[0])
         for op in walk(self.function, ELEMENT):
             loops = enclosing(op)
-            if not self.fixed.of(op) and not any(ALGORITHM in loop.attributes for loop in loops):
+            if len(loops) > 1 and not any(self.fixed.of(one) or ALGORITHM in one.attributes for one in loops):
                 why = self._single_elements(loops[-1])[1]
                 told = (
                     why if isinstance(why, str) and why.startswith("it writes single") else "it writes single elements"
@@ -271,7 +272,8 @@ class _Planner:
         """What cores compute of elements, and of what they pick."""
         found = gather(op)
         if found is None or not is_by_rows(op, self.side, self._room(op)):
-            return spread(op, self.axes, self.images.wanted)
+            loops = spread(op, self.axes, self.images.wanted)
+            return fitting(op, loops, self.side, self.machine.sram_bytes // 4, self._room)
         op.attributes[ALGORITHM] = ir.StringAttr.get(ROWS)
         return rows_loops(op, found)
 
@@ -423,5 +425,6 @@ def rewrite(options: Any, op: ir.Operation) -> None:
     """Visit the functions."""
     for function in walk(op, "func.func"):
         open_products(function)
+        open_numbers(function)
         open_reads(function)
         _Planner(function, options.side).plan()

@@ -11,7 +11,7 @@ from typing import Any
 
 from tilewright.core.dtypes import of_mlir
 from tilewright.ir.constants import trip_count
-from tilewright.ir.generics import maker, walk
+from tilewright.ir.generics import ancestors, maker, walk
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import Timing, time_program
@@ -133,7 +133,7 @@ def outside_of(block: ir.Block) -> list[str]:
     """Names of the nodes that are interpreted outside of the grid in each call."""
     fixed, found = Fixed(), []
     for op in in_order(block):
-        if _computes(op) and list(op.results) and not fixed.of(op):
+        if _computes(op) and list(op.results) and not any(map(fixed.of, [op, *_loops(op)])):
             found.append(where(op))
     return list(dict.fromkeys(found))
 
@@ -141,8 +141,13 @@ def outside_of(block: ir.Block) -> list[str]:
 def _computes(op: ir.Operation) -> bool:
     """Whether an op that is left for the interpreter makes new numbers; loops do by what is in them."""
     if op.name == ELEMENT:
-        return True
+        return bool(_loops(op))  # alone it puts a number that there is where it belongs
     return op.name.partition(".")[0] in ("linalg", "scf", "sparse_tile") and op.name not in ("linalg.fill", *CONTROL)
+
+
+def _loops(op: ir.Operation) -> list[ir.Operation]:
+    """The loops and branches around an op."""
+    return [above for above in ancestors(op) if above.name in CONTROL]
 
 
 def where(op: ir.Operation) -> str:

@@ -11,6 +11,7 @@
 #all = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (j)>
 #column = affine_map<(i, j) -> (i)>
+#three = affine_map<(i, j, k) -> (i, j, k)>
 #one = affine_map<(i) -> (i)>
 
 // NONE: error: a pass for meshes needs to know the device
@@ -81,8 +82,7 @@ func.func @main(%a: tensor<13x24xf32>, %w: tensor<24x17xf32>, %v: tensor<29x17xf
 // CHECK: attrs = {coremesh.loops = [""]}
 // CHECK: attrs = {coremesh.loops = ["y", "x"]}
 // CHECK: attrs = {coremesh.outside = "the host alone reads these numbers"}
-func.func @picked(%t: tensor<7x16xf32>, %at: tensor<3xi32>) -> (tensor<3x16xf32>, i32) {
-  %zero = arith.constant 0 : index
+func.func @picked(%t: tensor<7x16xf32>, %at: tensor<3xi32>, %which: index) -> (tensor<3x16xf32>, i32) {
   %c = tensor.empty() : tensor<7x16xf32>
   %0 = linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel", "parallel"]}
       ins(%t : tensor<7x16xf32>) outs(%c : tensor<7x16xf32>) {
@@ -114,8 +114,44 @@ func.func @picked(%t: tensor<7x16xf32>, %at: tensor<3xi32>) -> (tensor<3x16xf32>
     %p = arith.addi %x, %x : i32
     linalg.yield %p : i32
   } -> tensor<3xi32>
-  %4 = tensor.extract %3[%zero] : tensor<3xi32>
+  %4 = tensor.extract %3[%which] : tensor<3xi32>
   return %2, %4 : tensor<3x16xf32>, i32
+}
+
+// A few numbers of which the host alone reads some that are known: it computes these.
+// CHECK-LABEL: func.func @numbers
+// CHECK-SAME: (%[[AT:.*]]: tensor<3xi32>)
+// CHECK-NOT: linalg.generic
+// CHECK: %[[NUMBER:.*]] = tensor.extract %[[AT]][%
+// CHECK: arith.addi %[[NUMBER]], %[[NUMBER]] : i32
+func.func @numbers(%at: tensor<3xi32>) -> i32 {
+  %two = arith.constant 2 : index
+  %e = tensor.empty() : tensor<3xi32>
+  %0 = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%at : tensor<3xi32>) outs(%e : tensor<3xi32>) {
+  ^bb0(%x: i32, %out: i32):
+    %p = arith.addi %x, %x : i32
+    linalg.yield %p : i32
+  } -> tensor<3xi32>
+  %1 = tensor.extract %0[%two] : tensor<3xi32>
+  return %1 : i32
+}
+
+// Few elements along the loops that lie as the table does would be too much for a core: others are split.
+// CHECK-LABEL: func.func @large
+// CHECK: coremesh.loops = ["y", "", "x"]
+func.func @large(%t: tensor<64x256x2xf32>, %at: tensor<64x64x2xi64>) -> tensor<64x64x2xf32> {
+  %c = tensor.empty() : tensor<64x64x2xf32>
+  %0 = linalg.generic {indexing_maps = [#three, #three], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%at : tensor<64x64x2xi64>) outs(%c : tensor<64x64x2xf32>) {
+  ^bb0(%n: i64, %out: f32):
+    %i = arith.index_cast %n : i64 to index
+    %j = linalg.index 0 : index
+    %k = linalg.index 2 : index
+    %p = tensor.extract %t[%j, %i, %k] : tensor<64x256x2xf32>
+    linalg.yield %p : f32
+  } -> tensor<64x64x2xf32>
+  return %0 : tensor<64x64x2xf32>
 }
 
 // Rows of a loop that writes single elements do not meet: an axis splits their index, not that of what is added up.

@@ -11,7 +11,7 @@ from tilewright.ir.generics import body, constant_of, create, create_number, mak
 from tilewright.mlir import ir
 from tilewright.targets.mesh.bodies.captures import PICK, Table, index_loop
 
-_DIVISIONS = frozenset(f"arith.{name}" for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())
+DIVISIONS = frozenset(f"arith.{name}" for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())
 
 
 class Copy:
@@ -63,8 +63,8 @@ class Copy:
             self.known[value] = self._picked(made, value.type)
         else:
             inner = [self.value(operand) for operand in made.operands]
-            if self._padded and made.name in _DIVISIONS:
-                inner[1] = _not_zero(inner[1])
+            if self._padded and made.name in DIVISIONS:
+                inner[1] = not_zero(inner[1])
             copy = made.clone()
             for at, operand in enumerate(inner):
                 copy.operands[at] = operand
@@ -108,7 +108,7 @@ def inside(index: ir.Value, size: int) -> ir.Value:
     return create("arith.minsi", [low, create_number(size - 1, index.type)], index.type)
 
 
-def _not_zero(divisor: ir.Value) -> ir.Value:
+def not_zero(divisor: ir.Value) -> ir.Value:
     """A divisor; 1 for 0."""
     zero, one = (create_number(number, divisor.type) for number in (0, 1))
     equal = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), 0)

@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operands read at sums of loops, as diagonals and reversed ones, become tensors of which bodies pick elements.
 
-Windows that cores read with what neighbours have are left as they are (`images`).
+So does a tensor that is changed in place: it is read, and another one made. Windows that cores read with what
+neighbours have are left as they are (`images`).
 """
 
 from __future__ import annotations
 
-from tilewright.ir.generics import create, create_generic, create_number, kinds, maps, walk
+from tilewright.ir.generics import body, create, create_generic, create_number, create_repeated, kinds, maps, walk
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import Fixed
 from tilewright.targets.mesh.bodies.captures import PICK, Captures, captures
@@ -22,11 +23,33 @@ def open_reads(function: ir.Operation) -> None:
     """Rewrite the generics of a function that read so."""
     fixed = Fixed()
     for op in walk(function, "linalg.generic"):
+        if _changes_in_place(op) and not fixed.of(op):
+            op = _as_read(op)
         computed = [number for number in range(len(op.operands) - 1) if _is_computed(maps(op)[number])]
         if computed and not fixed.of(op) and _can_open(op, computed):
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(_opened(op, computed))
             op.erase()
+
+
+def _changes_in_place(op: ir.Operation) -> bool:
+    """Whether each point of the loops makes its element of the one that lies there."""
+    if len(op.results) != 1 or any(kinds(op)) or not list(body(op).arguments[len(op.operands) - 1].uses):
+        return False
+    return maps(op)[-1].is_permutation and all(_has_elements(value) for value in op.operands)
+
+
+def _as_read(op: ir.Operation) -> ir.Operation:
+    """A generic that reads what it changed, and makes a tensor of its own."""
+    *inputs, target = zip(op.operands, maps(op), strict=True)
+    with ir.InsertionPoint(op), op.location:
+        place = create("tensor.empty", [], target[0].type)
+        made = create_generic(
+            [*inputs, target], place, target[1], kinds(op), lambda elements: create_repeated(op, elements[:-1])
+        )
+    op.results[0].replace_all_uses_with(made)
+    op.erase()
+    return made.owner.operation
 
 
 def _is_computed(read: ir.AffineMap) -> bool:

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import permutations
 from math import prod
 
 from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import maps, uses
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
-from tilewright.targets.mesh.bodies.captures import Captures, captures
+from tilewright.targets.mesh.bodies.captures import PICK, Captures, captures
 from tilewright.targets.mesh.computations import INTEGERS, Elementwise, Reduction, dims, loop_sizes
 from tilewright.targets.mesh.control.loops import READERS
+from tilewright.targets.mesh.elements.numbers import is_for_cores
 from tilewright.targets.mesh.elements.rows import gather, rows_loops
 
 Axes = tuple[str, ...]
@@ -50,6 +53,33 @@ def spread(op: ir.Operation, axes: Mapping[ir.Value, Axes], wanted: Callable[[ir
     for loop, axis in zip(reversed(open_), free, strict=False):
         loops[loop] = axis
     return loops
+
+
+def fitting(
+    op: ir.Operation, loops: list[str], side: int, few: int, room_of: Callable[[ir.Operation], int]
+) -> list[str]:
+    """The axes along loops; where blocks outgrow a core's memory so, those with which they are smallest.
+
+    Args:
+        few: bytes for which no one needs to ask.
+        room_of: bytes of a core that are free for an op.
+    """
+    least = _need(op, loops, side)
+    if least <= few or least <= room_of(op):
+        return loops
+    for y, x in permutations(range(len(loops)), 2):
+        other = ["y" if loop == y else "x" if loop == x else "" for loop in range(len(loops))]
+        need = _need(op, other, side)
+        if need < least:
+            loops, least = other, need
+    return loops
+
+
+def _need(op: ir.Operation, loops: list[str], side: int) -> int:
+    """Bytes of a core's blocks of what an op reads and makes."""
+    sizes = loop_sizes(op)
+    blocks = [(op.results[0], dims(maps(op)[-1])), *_reads(op, sizes)]
+    return sum(_bytes(value, [loop is not None and bool(loops[loop]) for loop in own], side) for value, own in blocks)
 
 
 def left_outside(
@@ -89,7 +119,8 @@ def is_by_rows(op: ir.Operation, side: int, room: int) -> bool:
 
 def table_bytes(around: Captures, side: int) -> int:
     """Bytes of a core that holds all that it may pick, with one axis to split what loops count."""
-    return sum(_bytes(one.value, [loop is not None for loop in one.loops], side) for one in around.tables)
+    open_ = [(one.value, [loop is not None for loop in one.loops]) for one in around.tables]
+    return sum(_bytes(value, _longest(value, split), side) for value, split in open_)
 
 
 def _reads(op: ir.Operation, sizes: list[int]) -> Iterator[tuple[ir.Value, list[int | None]]]:
@@ -112,13 +143,31 @@ def _is_integer(value: ir.Value) -> bool:
 
 def _is_read_on_grid(value: ir.Value) -> bool:
     """Whether not only the host reads integers: those that decide what runs it would have to collect."""
-    users = [user for user, _ in uses(value)]
+    users = list(_readers(value))
+    if any(user.name == PICK and is_for_cores(user) for user in users):
+        return True
     if prod(ir.RankedTensorType(value.type).shape) == 1 and not any(user.name == "linalg.generic" for user in users):
         return any(user.name == "func.return" for user in users)
     return any(user.name in READERS or user.parent.operation.name == "linalg.generic" for user in users)
 
 
+def _readers(value: ir.Value) -> Iterator[ir.Operation]:
+    """Who reads a tensor, in whatever shape."""
+    for user, _ in uses(value):
+        if user.name in RESHAPES:
+            yield from _readers(user.results[0])
+        else:
+            yield user
+
+
 def _bytes(value: ir.Value, split: list[bool], side: int) -> int:
     kind = ir.RankedTensorType(value.type)
-    longest = max((size for size, is_split in zip(kind.shape, split, strict=True) if is_split), default=1)
-    return prod(kind.shape) // longest * -(-longest // side) * of_mlir(str(kind.element_type)).itemsize
+    parts = [-(-size // side) if is_split else size for size, is_split in zip(kind.shape, split, strict=True)]
+    return prod(parts) * of_mlir(str(kind.element_type)).itemsize
+
+
+def _longest(value: ir.Value, split: list[bool]) -> list[bool]:
+    """The longest of the dimensions alone that an axis may split."""
+    shape = ir.RankedTensorType(value.type).shape
+    longest = max((dim for dim, is_split in enumerate(split) if is_split), key=lambda dim: shape[dim], default=None)
+    return [dim == longest for dim in range(len(split))]

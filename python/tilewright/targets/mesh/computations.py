@@ -16,7 +16,9 @@ from tilewright.targets.mesh.bodies.captures import captures
 #: Element types that cores compute with.
 FLOATS = ("f16", "bf16", "f32", "f64")
 INTEGERS = ("i1", "i8", "i16", "i32", "i64")
-KINDS = FLOATS + INTEGERS
+#: Floats that cores hold, and convert: of whole bytes.
+SMALL_FLOATS = ("f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU")
+KINDS = FLOATS + INTEGERS + SMALL_FLOATS
 #: How an op combines; floats have a sign always.
 _COMBINES: dict[str, Combine] = {name: how for how in reversed(OPS) for name in OPS[how]}
 #: What sums products, and what multiplies.

@@ -142,6 +142,17 @@ def scanned(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("CumSum", g.input("x", np.float32, [7, 5]), g.weight(np.array(1, np.int64))), [7, 5]
 
 
+def converted(g: GraphBuilder) -> tuple[str, list[int]]:
+    """To floats of 8 bits, which cores hold, and back."""
+    return g.op("Cast", g.op("Cast", g.input("x", np.float32, [7, 5]), to=17), to=1), [7, 5]
+
+
+def cut(g: GraphBuilder) -> tuple[str, list[int]]:
+    """As many rows as a run says."""
+    rows = g.op("Slice", g.input("x", np.float32, [7, 5]), g.const([0]), g.input("n", np.int64, [1]), g.const([0]))
+    return g.op("ReduceMax", g.op("Exp", rows), axes=[0], keepdims=0), [5]
+
+
 def repeated(g: GraphBuilder) -> tuple[str, list[int]]:
     x, w, r = g.input("x", np.float32, [4, 2, 6]), g.weight(drawn(1, 5, 6)), g.weight(drawn(1, 5, 5))
     return g.op("RNN", x, w, r, hidden_size=5), [4, 1, 2, 5]
@@ -166,7 +177,7 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
         (convolved(40, 48), {"halo", "gemm", "local"}, {"linalg.generic", "tensor.collapse_shape"}),  # filters, once
         (pooled, {"halo", "local"}, set()),
     ),
-    "elementwise, broadcasts": ((elementwise, {"local"}, set()),),
+    "elementwise, broadcasts": ((elementwise, {"local"}, set()), (converted, {"local"}, set())),
     "sum, product, maximum, minimum": (
         (reduced("ReduceMean"), {"allreduce", "local"}, set()),
         (reduced("ReduceMax"), {"allreduce"}, set()),
@@ -183,6 +194,9 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     "gather": ((gathered, {"local"}, {"tensor.extract"}),),  # the host checks indices
     "gather of a large table": ((picked, {"local", "allreduce"}, {"tensor.extract"}),),
     "integers, comparisons, indices": ((masked, {"local"}, set()),),
+    "sizes of a run: slices, padding, elements that hold": (
+        (cut, {"allreduce", "local"}, {"tensor.extract", "tensor.from_elements"}),  # the host says how many
+    ),
     "loops that write single elements: scatter, scan, sort": ((scanned, {"local"}, set()),),
 }
 CASES = [(row, number) for row, cases in ROWS.items() for number in range(len(cases))]

@@ -1,6 +1,8 @@
 // RUN: tile-opt %s --tile-set-target=target=mesh:toy8x8 --tile-bound-sizes 2>&1 | FileCheck-22 %s
 
-// CHECK: remark: outside of the grid: no bound is known of a size that a run brings
+// CHECK: remark: outside of the grid: a run brings the size of dimension 0, and nothing says how large it may be
+// CHECK: remark: outside of the grid: it may become 4096x1024xf32, which are 16,777,216 bytes, and all cores together
+// CHECK-SAME: have 3,145,728
 
 #one = affine_map<(i) -> (i)>
 #all = affine_map<(i, j) -> (i, j)>
@@ -115,6 +117,24 @@ func.func @placed(%x: tensor<8x3xf32>, %y: tensor<9x4xf32>, %at: index, %n: inde
   return %b, %c : tensor<9x4xf32>, tensor<?xf32>
 }
 
+// One of two sizes, as a branch is taken.
+// CHECK-LABEL: func.func @either
+// CHECK: %[[SIZE:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : index
+// CHECK: %[[RESULT:.*]] = scf.if {{.*}} -> (tensor<6xf32>)
+// CHECK: tensor.insert_slice {{.*}} : tensor<4xf32> into tensor<6xf32>
+// CHECK: tensor.extract_slice %[[RESULT]][0] [%[[SIZE]]] [1]
+func.func @either(%x: tensor<6xf32>, %is: i1) -> tensor<?xf32> {
+  %0 = scf.if %is -> tensor<?xf32> {
+    %all = tensor.cast %x : tensor<6xf32> to tensor<?xf32>
+    scf.yield %all : tensor<?xf32>
+  } else {
+    %few = tensor.extract_slice %x[2] [4] [1] : tensor<6xf32> to tensor<4xf32>
+    %cast = tensor.cast %few : tensor<4xf32> to tensor<?xf32>
+    scf.yield %cast : tensor<?xf32>
+  }
+  return %0 : tensor<?xf32>
+}
+
 // What has no bound stays as it is, and says so; so does what grows from turn to turn.
 // CHECK-LABEL: func.func @unbounded
 // CHECK: tensor.empty(%{{.*}}) : tensor<?xf32>
@@ -138,4 +158,12 @@ func.func @unbounded(%n: index) -> (tensor<?xf32>, tensor<?xf32>) {
     scf.yield %u : tensor<?xf32>
   }
   return %r, %g : tensor<?xf32>, tensor<?xf32>
+}
+
+// So does what is too large for all cores together.
+// CHECK-LABEL: func.func @large
+// CHECK: tensor.extract_slice %{{.*}} : tensor<4096x1024xf32> to tensor<?x1024xf32>
+func.func @large(%x: tensor<4096x1024xf32>, %n: index) -> tensor<?x1024xf32> {
+  %0 = tensor.extract_slice %x[0, 0] [%n, 1024] [1, 1] : tensor<4096x1024xf32> to tensor<?x1024xf32>
+  return %0 : tensor<?x1024xf32>
 }

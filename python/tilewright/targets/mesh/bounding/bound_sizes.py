@@ -18,10 +18,11 @@ class BoundSizes(Pass):
     """Give tensors whose sizes only a run knows the largest size that these may have.
 
     Programs of cores have buffers of known sizes. How large a tensor may become follows from what its size is made of:
-    a loop counts so often at most, a slice is no larger than what it is cut from, an assertion ends the run. All
-    elements are computed; sums leave out those that do not count, and indices and divisors of these have a meaning.
-    Slices and reshapes whose places a run brings pick each element where it lies. What leaves the function is cut to
-    its size by the host. A tensor without a bound, or too large for all cores together, stays as it is, with a remark.
+    a loop counts so often at most, a slice is no larger than what it is cut from, a branch gives one of two, an
+    assertion ends the run. All elements are computed; sums leave out those that do not count, and indices and divisors
+    of these have a meaning. Slices and reshapes whose places a run brings pick each element where it lies. What leaves
+    the function is cut to its size by the host. A tensor without a bound, or too large for all cores together, stays as
+    it is, with a remark.
 
     Before:
     ```mlir

@@ -88,10 +88,24 @@ class _Bounder:
             if high < 1:
                 return None
             found.append((high, high if low == high else size))
-        if str(element) not in KINDS or prod(most for most, _ in found) * of_mlir(str(element)).itemsize > self.room:
-            remark(op, "outside of the grid: no bound is known of a size that a run brings, or cores lack the memory")
+        why = self._why_not([most for most, _ in found], element)
+        if why:
+            remark(op, f"outside of the grid: {why}")
             return None
         return found
+
+    def _why_not(self, shape: list[int], element: ir.Type) -> str:
+        """Why cores cannot hold a tensor that may become so large; empty where they can."""
+        if str(element) not in KINDS:
+            return f"cores compute with {', '.join(KINDS)}, not {element}"
+        unknown = next((dim for dim, size in enumerate(shape) if size >= self.room), None)
+        if unknown is not None:
+            return f"a run brings the size of dimension {unknown}, and nothing says how large it may be"
+        count = prod(shape) * of_mlir(str(element)).itemsize
+        if count <= self.room:
+            return ""
+        text = "x".join([*map(str, shape), str(element)])
+        return f"it may become {text}, which are {count:,} bytes, and all cores together have {self.room:,}"
 
     # Ops ----------------------------------------------------------------------------------------------------------
 

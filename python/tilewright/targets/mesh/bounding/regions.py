@@ -1,17 +1,17 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops and branches that hand on tensors of a run's sizes, which stay the same on the way."""
+"""Loops and branches that hand on tensors of a run's sizes, which stay the same on the way, or are one of two."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilewright.ir.generics import ancestors, maker, terminator
+from tilewright.ir.generics import ancestors, create, maker, terminator
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import ELEMENT
-from tilewright.targets.mesh.bounding.live import OPEN, Live, Size, filled, fitted, of_shape
+from tilewright.targets.mesh.bounding.live import OPEN, Live, Size, as_value, filled, fitted, of_shape
 from tilewright.targets.mesh.control.loops import Carried, carried
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: A size by name: a number, a value, or a dimension of a tensor of which nothing else is known.
 _Name = int | ir.Value | tuple[ir.Value, int]
 #: The operand that has the sizes of the result.
-_LIKE = {ELEMENT: 1, "tensor.insert_slice": 1, "arith.select": 1, "linalg.fill": 1}
+_LIKE = {ELEMENT: 1, "tensor.cast": 0, "tensor.insert_slice": 1, "arith.select": 1, "linalg.fill": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,7 @@ class Regions:
         self._bounder = bounder
         self._entered: list[ir.Operation] = []  # a list: an op's hash changes with its operands
         self._names: dict[ir.Value, tuple[_Name, ...]] = {}
+        self._around = bounder.function
 
     def enter(self, op: ir.Operation) -> list[tuple[Carried, _Kind]]:
         """Give what is carried the largest sizes, where these are the same for all that feeds it. Returns what has."""
@@ -76,11 +77,12 @@ class Regions:
     def _sizes(self, op: ir.Operation, group: Carried) -> _Kind | None:
         """The sizes of all that feeds a group."""
         self._names.clear()
-        names = {self._of(user.operands[number]) for user, number in group.feeds}
-        if len(names) > 1:
-            return None
-        sizes = names.pop()
-        if any(isinstance(size, tuple) or (isinstance(size, ir.Value) and _is_inside(size, op)) for size in sizes):
+        self._around = op
+        feeds = [self._of(user.operands[number]) for user, number in group.feeds]
+        sizes = self._joined(op, *feeds) if op.name == "scf.if" else feeds[0] if len({*feeds}) == 1 else None
+        if sizes is None or any(
+            isinstance(size, tuple) or (isinstance(size, ir.Value) and _is_inside(size, op)) for size in sizes
+        ):
             return None
         plain = [size for size in sizes if not isinstance(size, tuple)]
         found = self._bounder.capacity(op, plain, ir.RankedTensorType(group.type).element_type)
@@ -113,8 +115,25 @@ class Regions:
         if made.name == "scf.for":
             return self._same(made.operands[3 + number], terminator(made.regions[0]).operands[number])
         if made.name == "scf.if":
-            return self._same(*(terminator(region).operands[number] for region in made.regions))
+            return self._joined(made, *(self._of(terminator(region).operands[number]) for region in made.regions))
         return None
+
+    def _joined(
+        self, branch: ir.Operation, one: tuple[_Name, ...], other: tuple[_Name, ...]
+    ) -> tuple[_Name, ...] | None:
+        """The sizes of what a branch gives: those of one way or of the other, if both are known before."""
+        sizes: list[_Name] = []
+        for pair in zip(one, other, strict=True):
+            if pair[0] == pair[1]:
+                sizes.append(pair[0])
+                continue
+            if any(isinstance(size, tuple) for size in pair):
+                return None
+            values = [branch.operands[0], *(as_value(size) for size in pair if not isinstance(size, tuple))]
+            if any(_is_inside(value, self._around) for value in values):
+                return None
+            sizes.append(create("arith.select", values, ir.IndexType.get()))
+        return tuple(sizes)
 
     def _argument(self, value: ir.BlockArgument) -> tuple[_Name, ...] | None:
         """As the first of what is carried, which is so if the others are: that is asked for, too."""

@@ -8,10 +8,12 @@ Sizes, places and counts come from models as tensors; were they computed on the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 from tilewright.ir.constants import integer_constant
 from tilewright.ir.generics import ancestors, body, create, create_number, kinds, maps, operations_of, uses, walk
+from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import ELEMENT
 from tilewright.targets.mesh.bodies.captures import PICK, index_loop
@@ -31,7 +33,14 @@ def open_numbers(function: ir.Operation) -> None:
             with ir.InsertionPoint(user), user.location:
                 user.results[0].replace_all_uses_with(_element(op, place))
             user.erase()
-        op.erase()
+        _erase(op)
+
+
+def _erase(op: ir.Operation) -> None:
+    """An op that nothing reads, and reshapes of what it made."""
+    for user, _ in uses(op.results[0]):
+        _erase(user)
+    op.erase()
 
 
 def is_for_cores(op: ir.Operation) -> bool:
@@ -52,20 +61,30 @@ def _read_places(op: ir.Operation) -> list[tuple[ir.Operation, list[int]]] | Non
     if list(body(op).arguments[len(op.operands) - 1].uses):
         return None
     found = []
-    for user, number in uses(op.results[0]):
-        if user.name != PICK or number != 0 or is_for_cores(user):
-            return None
+    for user, number in _readers(op.results[0]):
         place = [integer_constant(index) for index in list(user.operands)[1:]]
         known = [one for one in place if one is not None]
-        if len(known) < len(place):
+        if user.name != PICK or number != 0 or is_for_cores(user) or len(known) < len(place):
             return None
-        found.append((user, known))
+        found.append((user, known if _count(op.results[0]) > 1 else [0] * len(maps(op)[-1].results)))
     return found or None
 
 
+def _readers(value: ir.Value) -> Iterator[tuple[ir.Operation, int]]:
+    """Who reads a tensor; the only element of one in any shape."""
+    for user, number in uses(value):
+        if user.name in RESHAPES and _count(value) == 1:
+            yield from _readers(user.results[0])
+        else:
+            yield user, number
+
+
 def _is_small(value: ir.Value) -> bool:
-    kind = ir.RankedTensorType(value.type)
-    return kind.has_static_shape and prod(kind.shape) <= _MOST
+    return ir.RankedTensorType(value.type).has_static_shape and _count(value) <= _MOST
+
+
+def _count(value: ir.Value) -> int:
+    return prod(ir.RankedTensorType(value.type).shape)
 
 
 def _is_plain(map_: ir.AffineMap) -> bool:

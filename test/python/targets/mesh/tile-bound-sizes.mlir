@@ -135,6 +135,27 @@ func.func @either(%x: tensor<6xf32>, %is: i1) -> tensor<?xf32> {
   return %0 : tensor<?xf32>
 }
 
+// A size that becomes known behind a loop: what the loop gives is read as it is.
+// CHECK-LABEL: func.func @known
+// CHECK: %[[LOOP:.*]] = scf.for {{.*}} -> (tensor<6xi64>)
+// CHECK: %[[RESULT:.*]] = tensor.cast %[[LOOP]] : tensor<6xi64> to tensor<6xi64>
+// CHECK: return %[[RESULT]] : tensor<6xi64>
+func.func @known(%n: index) -> tensor<6xi64> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c6 = arith.constant 6 : index
+  %is = arith.cmpi eq, %n, %c6 : index
+  cf.assert %is, "not six"
+  %e = tensor.empty(%n) : tensor<?xi64>
+  %0 = scf.for %i = %c0 to %c6 step %c1 iter_args(%t = %e) -> tensor<?xi64> {
+    %j = arith.index_cast %i : index to i64
+    %u = tensor.insert %j into %t[%i] : tensor<?xi64>
+    scf.yield %u : tensor<?xi64>
+  }
+  %1 = tensor.cast %0 : tensor<?xi64> to tensor<6xi64>
+  return %1 : tensor<6xi64>
+}
+
 // What has no bound stays as it is, and says so; so does what grows from turn to turn.
 // CHECK-LABEL: func.func @unbounded
 // CHECK: tensor.empty(%{{.*}}) : tensor<?xf32>

@@ -134,7 +134,10 @@ class _Bounder:
         self.old.append(op)
         result = op.results[0]
         if ir.RankedTensorType(result.type).has_static_shape:
-            result.replace_all_uses_with(fitted(made.value, ir.RankedTensorType(result.type).shape))
+            whole = fitted(made.value, ir.RankedTensorType(result.type).shape)
+            if whole in self.known:  # of which readers would want what counts
+                whole = create("tensor.cast", [whole], whole.type)
+            result.replace_all_uses_with(whole)
         else:
             self.known[result] = made
 

@@ -31,7 +31,7 @@ def create_live(mask: ir.Value, places: Set[int]) -> ir.Value:
 
     def live(elements: list[ir.Value]) -> ir.Value:
         nothing = create("arith.xori", [elements[1], create_number(1, byte)], byte)
-        found = create("arith.ori", [_byte(_compare(elements[0], 0, _NE)), nothing], byte)
+        found = create("arith.ori", [_byte(is_not(elements[0], 0)), nothing], byte)
         return create("arith.ori", [found, _byte(_is_among(places))], byte) if places else found
 
     target = create("tensor.empty", [], ir.RankedTensorType.get(shape, byte))
@@ -40,6 +40,11 @@ def create_live(mask: ir.Value, places: Set[int]) -> ir.Value:
 
 def _byte(bit: ir.Value) -> ir.Value:
     return create("arith.extui", [bit], ir.IntegerType.get_signless(8))
+
+
+def is_not(value: ir.Value, number: int) -> ir.Value:
+    """Whether a scalar is another number than this, an i1."""
+    return _compare(value, number, _NE)
 
 
 def _compare(value: ir.Value, number: int, predicates: dict[str, int]) -> ir.Value:

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from tilewright.ir.generics import (
     body,
     create,
+    create_fill,
     create_generic,
     create_like,
+    create_number,
     iterator_types,
     kinds,
     maker,
@@ -23,6 +25,7 @@ from tilewright.ir.views import create_joined, create_split, expansion, groups_o
 from tilewright.mlir import ir
 from tilewright.plan.sparse.dynamic.lower_dynamic import empty
 from tilewright.plan.sparse.dynamic.row_lists import gathered, row_list
+from tilewright.plan.sparse.padding.live import is_not
 from tilewright.plan.sparse.padding.tokens import Step, Tokens
 
 
@@ -33,18 +36,26 @@ class Packing:
         tokens: what has to do with tokens.
         live: makes numbers [batch, places], zero at what is left out.
         order: the steps and views that are packed, in order; the list of tokens is made before the first.
+        others: whoever else needs no token put to its place.
     """
 
-    def __init__(self, tokens: Tokens, live: Callable[[], ir.Value], order: Sequence[ir.Operation]) -> None:
+    def __init__(
+        self,
+        tokens: Tokens,
+        live: Callable[[], ir.Value],
+        order: Sequence[ir.Operation],
+        others: Collection[ir.Operation] = (),
+    ) -> None:
         """List the tokens."""
         self._tokens = tokens
-        self._members = set(order)
+        self._members = {*order, *others}
         first = order[0]
         self._held: dict[ir.Value, ir.Value] = {}
         i32 = ir.IntegerType.get_signless(32)
         total = tokens.sizes[0] * tokens.sizes[1]
         with ir.InsertionPoint(first), first.location:
-            flat = create_joined(live(), [[0, 1]])
+            self._live = live()
+            flat = create_joined(self._live, [[0, 1]])
             found = ir.Operation.create(
                 "sparse_tile.index",
                 results=[ir.RankedTensorType.get([total], i32), ir.RankedTensorType.get([1], i32)],
@@ -57,7 +68,32 @@ class Packing:
             self._rows = row_list(found.results[0], found.results[1], total)
             self._places: ir.Value | None = None
             self._numbers: ir.Value | None = None
+            self._lengths: ir.Value | None = None
             self._start = self._rows.list.owner.operation
+
+    @property
+    def count(self) -> ir.Value:
+        """How many tokens there are, an index."""
+        return self._rows.count
+
+    def hold(self, value: ir.Value, packed: ir.Value) -> None:
+        """Let a value be known packed."""
+        self._held[value] = packed
+
+    def lengths(self) -> ir.Value:
+        """How many tokens each sentence has, i32."""
+        if self._lengths is None:
+            i32, rows = ir.IntegerType.get_signless(32), ir.AffineMap.get(2, 0, [ir.AffineDimExpr.get(0)])
+            with ir.InsertionPoint.after(self._start), self._start.location:
+                none = create_fill(create_number(0, i32), empty([self._tokens.sizes[0]], i32))
+                self._lengths = create_generic(
+                    [(self._live, ir.AffineMap.get_identity(2))],
+                    none,
+                    rows,
+                    [False, True],
+                    lambda e: create("arith.addi", [e[1], create("arith.extui", [is_not(e[0], 0)], i32)], i32),
+                )
+        return self._lengths
 
     def pack(self, op: ir.Operation) -> None:
         """Make a step or a view for packed tokens."""
@@ -83,7 +119,7 @@ class Packing:
         for user, at in readers:
             user.operands[at] = whole
 
-    def _of(self, value: ir.Value) -> ir.Value:
+    def of(self, value: ir.Value) -> ir.Value:
         """A value with tokens first, packed."""
         if value not in self._held:
             flat = (
@@ -119,7 +155,7 @@ class Packing:
     def _step(self, step: Step) -> ir.Value:
         op, lead = step.op, len(step.loops)
         operands = [
-            {"token": self._of, "place": self._of_place, "": lambda v: v}[read](value)
+            {"token": self.of, "place": self._of_place, "": lambda v: v}[read](value)
             for value, read in zip(op.operands, step.reads, strict=False)
         ]
         kind = ir.RankedTensorType(op.results[0].type)
@@ -138,7 +174,7 @@ class Packing:
 
     def _view(self, op: ir.Operation) -> ir.Value:
         source, result = op.operands[0], op.results[0]
-        value = self._of(source)
+        value = self.of(source)
         collapses = op.name == "tensor.collapse_shape"
         large = result if not collapses else source
         groups = groups_of(op.attributes["reassociation"])
@@ -161,21 +197,26 @@ def _groups(rank: int) -> list[list[int]]:
 def _join_loops(op: ir.Operation, step: Step) -> None:
     """One loop over tokens in the place of the two over batch and place."""
     batch, place = step.loops
-    own, reduces = maps(op), kinds(op)
-    kept = [d for d in range(len(reduces)) if d != place]
-    new = [
-        ir.AffineDimExpr.get(kept.index(d)) if d != place else ir.AffineConstantExpr.get(0) for d in range(len(reduces))
-    ]
-    into = ir.AffineMap.get(len(kept), 0, new)
     joined = []
-    for access, read in zip(own, (*step.reads, "token"), strict=True):
+    for access, read in zip(maps(op), (*step.reads, "token"), strict=True):
         results = list(access.results)
         if read == "token":
             del results[1]
         elif read == "place":
             results[0] = ir.AffineDimExpr.get(batch)
-        joined.append(ir.AffineMap.get(len(kept), 0, [e.compose(into) for e in results]))
-    set_maps(op, joined)
+        joined.append(results)
+    drop_loop(op, place, joined)
+
+
+def drop_loop(op: ir.Operation, loop: int, reads: Sequence[Sequence[ir.AffineExpr]]) -> None:
+    """Take a loop away that no expression of `reads`, the new ones of each map over the old loops, needs."""
+    reduces = kinds(op)
+    kept = [d for d in range(len(reduces)) if d != loop]
+    new = [
+        ir.AffineDimExpr.get(kept.index(d)) if d != loop else ir.AffineConstantExpr.get(0) for d in range(len(reduces))
+    ]
+    into = ir.AffineMap.get(len(kept), 0, new)
+    set_maps(op, [ir.AffineMap.get(len(kept), 0, [e.compose(into) for e in exprs]) for exprs in reads])
     op.attributes["iterator_types"] = iterator_types([reduces[d] for d in kept])
     for inner in body(op).operations:
         if inner.operation.name == "linalg.index":

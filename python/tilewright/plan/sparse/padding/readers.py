@@ -81,6 +81,7 @@ class Readers:
         hidden: whether the mask hid tokens from a loop over places.
         near: whether it did, or its numbers were not low enough to: it is a mask of padding.
         places: which are read in all sentences, padding or not.
+        kept: loops over places in which padding leaves the accumulator as it came, each with its operation.
     """
 
     def __init__(self, tokens: Tokens, mask: ir.Value, packed: Set[ir.Operation], norms: Norms | None = None) -> None:
@@ -92,6 +93,7 @@ class Readers:
         self.packed = packed
         self.hidden = self.near = False
         self.places: set[int] = set()
+        self.kept: set[tuple[ir.Operation, int]] = set()
         self._norms = norms
         self._shift: float | None = None
         self._lowers = False
@@ -194,6 +196,7 @@ class Readers:
             if evaluate(body(op), [*dead, Scalar(kept=True, floor=floor)]).kept:
                 self.hidden |= changed
                 self.near |= changed
+                self.kept.add((op, pair[-1]))
                 self._bound(op, state, pair, floor)
             elif changed:
                 raise Unproved(self._told(op))

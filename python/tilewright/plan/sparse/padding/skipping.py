@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Set
+from contextlib import suppress
 
 from tilewright.core.errors import UserError
 from tilewright.ir import decisions
@@ -14,13 +16,25 @@ from tilewright.ir.target_info import device_of, find_device, options_of
 from tilewright.mlir import ir
 from tilewright.passes import remark
 from tilewright.plan.sparse.padding.live import create_live, without_batch
+from tilewright.plan.sparse.padding.meetings import find_meetings
 from tilewright.plan.sparse.padding.norms import Norms
 from tilewright.plan.sparse.padding.packing import Packing
 from tilewright.plan.sparse.padding.readers import Readers, Unproved
+from tilewright.plan.sparse.padding.sentences import run_by_sentence
 from tilewright.plan.sparse.padding.tokens import Tokens, packed_steps, sorted_ops
 
 #: Tokens of a batch, at least, where no option asks: lists and copies cost more than they save in small ones.
 _LEAST = 256
+#: Below what scores are in size where the option says that padding is not read.
+_SCORES = 4e3
+
+
+class Asserted(Norms):
+    """Scores where the user says that no result at a token depends on padding: such as masks of -1e4 hide."""
+
+    def product(self, op: ir.Operation) -> float:
+        """How large a sum of products is, at most."""
+        return _SCORES
 
 
 def skip_padding(op: ir.Operation) -> None:
@@ -58,7 +72,10 @@ def _skip(function: ir.Operation, name: str) -> None:
         remark(function, f"padding by {name!r} is computed like tokens: no product with a weight works token by token")
         return
     remark(function, f"{_products(tokens, members)} leave out tokens where {name!r} is 0")
-    _pack(tokens, members, after, lambda: mask)
+    readers = Readers(tokens, mask, after, Asserted())
+    with suppress(Unproved):  # what was seen before stands
+        readers.prove(block)
+    _pack(function, tokens, members, after, readers, lambda: mask)
 
 
 def _skip_unread(function: ir.Operation) -> None:
@@ -101,7 +118,7 @@ def _skip_hidden(function: ir.Operation, mask: ir.Value, name: str, norms: Norms
         back()
         return False
     remark(function, f"{_products(tokens, members)} leave out tokens where {name!r} is 0: nothing reads them")
-    _pack(tokens, members, after, lambda: create_live(mask, readers.places))
+    _pack(function, tokens, members, after, readers, lambda: create_live(mask, readers.places))
     return True
 
 
@@ -110,16 +127,35 @@ def _products(tokens: Tokens, members: Set[ir.Operation]) -> str:
     return f"{count} products and what belongs to them"
 
 
-def _pack(tokens: Tokens, members: Set[ir.Operation], after: Set[ir.Operation], live: Callable[[], ir.Value]) -> None:
+def _pack(
+    function: ir.Operation,
+    tokens: Tokens,
+    members: Set[ir.Operation],
+    after: Set[ir.Operation],
+    readers: Readers,
+    live: Callable[[], ir.Value],
+) -> None:
     """Make the packed form. `live` makes numbers [batch, places] that are zero at what is left out."""
+    device = device_of(function, "tile-skip-padding")
+    meetings, told = find_meetings(tokens, members, after, readers.kept, device)
+    if meetings:
+        remark(function, f"{len(meetings)} groups of operations where tokens meet run sentence by sentence")
+    for why, count in Counter(told).items():
+        remark(function, f"{count} operations where tokens meet run on padding, too: {why}")
+    ends = {meeting.ops[-1]: meeting for meeting in meetings}
+    met = {op for meeting in meetings for op in meeting.ops}
     order = [op for op in sorted_ops(tokens) if op in members]
-    packing = Packing(tokens, live, order)
-    for op in order:
-        packing.pack(op)
+    packing = Packing(tokens, live, order, met)
+    everything = [op.operation for op in tokens.block.operations if op.operation in members or op.operation in met]
+    for op in everything:
+        if op in ends:
+            run_by_sentence(ends[op], tokens, packing)
+        elif op in members:
+            packing.pack(op)
     for op in order:
         if op in after:
             packing.unpack(op)
-    for op in reversed(order):
+    for op in reversed(everything):
         if not any(True for _ in uses(op.results[0])):
             op.erase()
 

@@ -46,6 +46,7 @@ class Tokens:
     """What a function's operations have to do with tokens.
 
     Attributes:
+        block: what was looked at.
         sizes: of the batch, and of the longest sentence.
         roles: of the dimensions of values.
         steps: operations that work token by token, in order.
@@ -54,6 +55,7 @@ class Tokens:
 
     def __init__(self, block: ir.Block, sizes: tuple[int, int]) -> None:
         """Look at each operation of a function's block, in order."""
+        self.block = block
         self.sizes = sizes
         self.roles: dict[ir.Value, Roles] = {}
         self.steps: dict[ir.Operation, Step] = {}
@@ -107,7 +109,7 @@ class Tokens:
         reads = [self._read(op, at, loops) for at in range(len(op.operands) - 1)]
         if None in reads or place_of(op) is None or any(kinds(op)[loop] for loop in loops):
             return None
-        if any(self.roles.get(value) for value in captured(op)) or _asks(op, loops):
+        if any(self.roles.get(value) for value in captured(op)) or asks(op, loops):
             return None
         kept = tuple(read for read in reads if read is not None)
         product = sorted(kept) == ["", "token"] and any(kinds(op))
@@ -157,7 +159,7 @@ def _begins(access: Sequence[ir.AffineExpr], loops: Sequence[int]) -> bool:
     return bare and not frozenset().union(*map(loops_of, rest)) & set(loops)
 
 
-def _asks(op: ir.Operation, loops: Sequence[int]) -> bool:
+def asks(op: ir.Operation, loops: Sequence[int]) -> bool:
     """Whether a body uses the number of its token, or has parts that are not looked at."""
     for one in body(op).operations:
         inner = one.operation

@@ -9,14 +9,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tilewright.ir.generics import maps, uses
 from tilewright.mlir import ir
-from tilewright.plan.sparse.padding.tokens import NONE, PLACE, Tokens
+from tilewright.plan.sparse.padding.tokens import BOTH, NONE, PLACE, Tokens
 
 Roles = Mapping[ir.Value, Sequence[str]]
 
 
 def demanded_roles(tokens: Tokens) -> Roles:
     """The roles of dimensions, with those that readers alone tell."""
-    roles: dict[ir.Value, Sequence[str]] = dict(tokens.roles)
+    lone = tokens.sizes[0] == 1  # the tokens of one sentence are its places
+    roles: dict[ir.Value, Sequence[str]] = {
+        value: tuple(PLACE if lone and role == BOTH else role for role in own) for value, own in tokens.roles.items()
+    }
     for op in reversed([one.operation for one in tokens.block.operations]):
         if op.name != "linalg.generic" or len(op.results) != 1 or not any(roles.get(op.results[0], ())):
             continue

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from tilewright.devices.device import Device
 from tilewright.ir.generics import kinds, loops_of, maker, maps, place_of, positions, uses
@@ -27,20 +28,27 @@ _TASK = 64
 _NOT_SURE = "padding is not surely hidden from them, or they ask at which place a token is"
 
 
+class Loops(NamedTuple):
+    """The loop over sentences, if there are several, and those over places."""
+
+    sentence: int | None
+    places: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Meeting:
     """Operations that run sentence by sentence.
 
     Attributes:
         ops: generics, in order.
-        loops: the loop over sentences of each, then those over places.
+        loops: of each.
         inputs: what they read that has tokens first, and is made by none of them.
         results: what they make that has tokens first, and others read.
         roles: of the dimensions of values.
     """
 
     ops: tuple[ir.Operation, ...]
-    loops: dict[ir.Operation, tuple[int, ...]]
+    loops: dict[ir.Operation, Loops]
     inputs: tuple[ir.Value, ...]
     results: tuple[ir.Value, ...]
     roles: Roles
@@ -64,13 +72,13 @@ def find_meetings(
     """
     roles = demanded_roles(tokens)
     meeting = list(_meeting(tokens, members, roles))
-    fit = {op: loops for op in meeting if (loops := _loops(op, roles, kept))}
+    fit = {op: loops for op in meeting if (loops := _loops(op, roles, kept, tokens.sizes[0] == 1))}
     follow = _following(fit, after)
     while unfit := {op for op in fit if not _is_closed(tokens, op, members, fit, op in follow)}:
         fit = {op: loops for op, loops in fit.items() if op not in unfit}
     found, told = [], [_NOT_SURE for op in meeting if op not in fit and _is_product(op, loop_roles(op, roles))]
     for ops in _connected([op for op in fit if op in follow]):
-        if not any(len(fit[op]) > 2 for op in ops):
+        if not any(len(fit[op].places) > 1 for op in ops):
             continue
         one = _meeting_of(tokens, _with_makers(ops, fit), fit, roles, follow)
         why = _why_not(one, members, device)
@@ -90,7 +98,7 @@ def _following(fit: Iterable[ir.Operation], after: Set[ir.Operation]) -> set[ir.
     return found
 
 
-def _with_makers(ops: list[ir.Operation], fit: Mapping[ir.Operation, tuple[int, ...]]) -> list[ir.Operation]:
+def _with_makers(ops: list[ir.Operation], fit: Mapping[ir.Operation, Loops]) -> list[ir.Operation]:
     """Operations with those that they need, in order."""
     needed = set(ops)
     for op in reversed(list(fit)):
@@ -100,11 +108,12 @@ def _with_makers(ops: list[ir.Operation], fit: Mapping[ir.Operation, tuple[int, 
 
 
 def _meeting(tokens: Tokens, members: Set[ir.Operation], known: Roles) -> Iterator[ir.Operation]:
-    """Generics with a loop over sentences and over places that are no steps of tokens."""
+    """Generics with a loop over sentences, if there are several, and over places that are no steps of tokens."""
+    needed = {PLACE} if tokens.sizes[0] == 1 else {BATCH, PLACE}
     for op in tokens.block.operations:
         one = op.operation
         if one.name == "linalg.generic" and len(one.results) == 1 and one not in members and one not in tokens.steps:
-            if {BATCH, PLACE} <= set(loop_roles(one, known).values()):
+            if needed <= set(loop_roles(one, known).values()):
                 yield one
 
 
@@ -113,21 +122,26 @@ def _is_product(op: ir.Operation, roles: Mapping[int, str]) -> bool:
     return any(kinds(op)) and list(roles.values()).count(PLACE) > 1
 
 
-def _loops(op: ir.Operation, known: Roles, kept: Set[tuple[ir.Operation, int]]) -> tuple[int, ...]:
-    """The loop over sentences and those over places; none where the operation needs all places."""
+def _loops(op: ir.Operation, known: Roles, kept: Set[tuple[ir.Operation, int]], lone: bool) -> Loops | None:
+    """The loop over sentences and those over places; None where the operation needs all places."""
     roles = loop_roles(op, known)
     sentences = [loop for loop, role in roles.items() if role == BATCH]
-    places = sorted(loop for loop, role in roles.items() if role == PLACE)
-    loops = (*sentences, *places)
+    places = tuple(sorted(loop for loop, role in roles.items() if role == PLACE))
     reduces = kinds(op)
-    if len(sentences) != 1 or len(loops) != len(roles) or reduces[sentences[0]] or place_of(op) is None:
-        return ()
-    if any(reduces[loop] and (op, loop) not in kept for loop in places) or asks(op, loops):
-        return ()
-    if any(known.get(value) for value in captured(op)) or not maps(op)[-1].is_projected_permutation:
-        return ()
+    if len(sentences) > 1 or (not sentences and not lone) or len(sentences) + len(places) != len(roles):
+        return None
+    if any(reduces[loop] for loop in sentences) or any(reduces[d] and (op, d) not in kept for d in places):
+        return None
+    return Loops(next(iter(sentences), None), places) if _is_plain(op, known, roles) else None
+
+
+def _is_plain(op: ir.Operation, known: Roles, roles: Mapping[int, str]) -> bool:
+    """Whether an operation is the same for fewer places, whichever these are."""
+    if place_of(op) is None or asks(op, list(roles)) or any(known.get(value) for value in captured(op)):
+        return False
     reads = zip([*list(op.operands)[:-1], op.results[0]], maps(op), strict=True)
-    return loops if all(_reads_so(known.get(value, ()), access, roles) for value, access in reads) else ()
+    plain = all(_reads_so(known.get(value, ()), access, roles) for value, access in reads)
+    return plain and maps(op)[-1].is_projected_permutation
 
 
 def _reads_so(own: Sequence[str], access: ir.AffineMap, roles: Mapping[int, str]) -> bool:
@@ -145,9 +159,9 @@ def _is_closed(
 ) -> bool:
     """Whether what an operation reads can be had packed, and nothing reads its result otherwise."""
     for value in list(op.operands)[:-1]:
-        if any(tokens.roles.get(value, ())) and maker(value) not in fit and tokens.lead(value) != 2:
+        if any(tokens.roles.get(value, ())) and maker(value) not in fit and not tokens.lead(value):
             return False
-    tells = tokens.lead(op.results[0]) == 2
+    tells = tokens.lead(op.results[0]) > 0
     return not follows or all(user in fit or (tells and user in members) for user, _ in uses(op.results[0]))
 
 
@@ -166,7 +180,7 @@ def _connected(ops: list[ir.Operation]) -> list[list[ir.Operation]]:
 def _meeting_of(
     tokens: Tokens,
     ops: list[ir.Operation],
-    fit: Mapping[ir.Operation, tuple[int, ...]],
+    fit: Mapping[ir.Operation, Loops],
     roles: Roles,
     follow: Set[ir.Operation],
 ) -> Meeting:
@@ -184,15 +198,14 @@ def _why_not(meeting: Meeting, members: Set[ir.Operation], device: Device) -> st
     readers = [user for value in meeting.results for user, _ in uses(value) if user in members]
     if any(user.is_before_in_block(last) for user in readers):
         return "packed operations stand among them"
-    products = [op for op in meeting.ops if len(meeting.loops[op]) > 2 and any(kinds(op))]
+    products = [op for op in meeting.ops if len(meeting.loops[op].places) > 1 and any(kinds(op))]
     if not products:
         return "no sum is among them"
     tasks = min(_tasks(op, meeting.loops[op]) for op in products)
     if tasks < device.units.count:
         return f"a sentence has {tasks} tasks for {device.units.count} cores"
-    points = sum(prod(_extents(op)) // _extents(op)[meeting.loops[op][0]] for op in products)
-    seconds = 2 * points / device.units.peak_of("f32") / device.units.count
-    if device.rate("program.launch") > _LAUNCHES * seconds:
+    seconds = 2 * sum(_points(op, meeting.loops[op]) for op in products) / device.units.peak_of("f32")
+    if device.rate("program.launch") > _LAUNCHES * seconds / device.units.count:
         return f"a sentence takes {seconds * 1e6:.1f} us, too short for a launch of its own"
     return None
 
@@ -207,8 +220,13 @@ def _extents(op: ir.Operation) -> list[int]:
     return found
 
 
-def _tasks(op: ir.Operation, loops: Sequence[int]) -> int:
+def _points(op: ir.Operation, loops: Loops) -> int:
+    """The points of one whole sentence."""
+    return prod(extent for d, extent in enumerate(_extents(op)) if d != loops.sentence)
+
+
+def _tasks(op: ir.Operation, loops: Loops) -> int:
     """How many tasks one whole sentence is, at least."""
     extents = _extents(op)
-    rest = [extents[d] for d in positions(maps(op)[-1]) if d not in loops]
-    return -(-extents[loops[1]] // _TASK) * prod(rest)
+    rest = [extents[d] for d in positions(maps(op)[-1]) if d != loops.sentence and d not in loops.places]
+    return -(-extents[loops.places[0]] // _TASK) * prod(rest)

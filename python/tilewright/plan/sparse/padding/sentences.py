@@ -21,7 +21,7 @@ def run_by_sentence(meeting: Meeting, tokens: Tokens, packing: Packing) -> None:
     lengths = packing.lengths()
     with ir.InsertionPoint(last), last.location:
         inputs = {value: packing.of(value) for value in meeting.inputs}
-        made = [empty([packing.count, *_rest(value)], _kind(value).element_type) for value in meeting.results]
+        made = [_empty(packing.count, value, tokens.lead(value)) for value in meeting.results]
         first, batch, step = (create_number(n, index) for n in (0, tokens.sizes[0], 1))
         loop = ir.Operation.create(
             "scf.for",
@@ -61,8 +61,9 @@ def _on_sentence(op: ir.Operation, meeting: Meeting, known: dict[ir.Value, ir.Va
     for at, value in enumerate([*(known.get(value, value) for value in list(op.operands)[:-1]), target]):
         copy.operands[at] = value
     copy.results[0].set_type(kind)
-    loop = meeting.loops[op][0]
-    drop_loop(copy, loop, [[e for e in access.results if e != ir.AffineDimExpr.get(loop)] for access in maps(op)])
+    loop = meeting.loops[op].sentence
+    if loop is not None:
+        drop_loop(copy, loop, [[e for e in access.results if e != ir.AffineDimExpr.get(loop)] for access in maps(op)])
     return copy.results[0]
 
 
@@ -70,9 +71,9 @@ def _kind(value: ir.Value) -> ir.RankedTensorType:
     return ir.RankedTensorType(value.type)
 
 
-def _rest(value: ir.Value) -> list[int]:
-    """The sizes of a tensor [batch, places, ...] behind its tokens."""
-    return list(_kind(value).shape)[2:]
+def _empty(count: ir.Value, value: ir.Value, lead: int) -> ir.Value:
+    """A place for the packed tokens of a value, which has them in its first dimensions."""
+    return empty([count, *list(_kind(value).shape)[lead:]], _kind(value).element_type)
 
 
 def _slice(packed: ir.Value, start: ir.Value, length: ir.Value) -> ir.Value:

@@ -229,7 +229,7 @@ def _windows(sizes: Sizes, pattern: Pattern, density: float, sums: int, device: 
     alone = _in_lists(sizes, density, sums, vectors, device)
     assert isinstance(pattern, NM)
     width = min(sums, vectors)
-    together = min(width, vectors_of_pairs(device.units.registers))
+    together = min(width, vectors_of_pairs(device.units.registers, vectors))
     most = int(device.level("l1").bytes * device.rate("sparse.near") / 4) // (together * lanes)
     return alone - device.rate("sparse.pairs") * saved_loads(pattern, sizes.n, sizes.k, width, together, most)
 

@@ -223,11 +223,12 @@ def plan_pairs(product: Product, plan: RowsKernel, device: Device) -> tuple[Rows
     if source is None or not isinstance(pattern, NM) or region.format is not None or plan.rows == 1:
         return None
     size = SIZES[plan.element]
-    sums = min(vectors_of_pairs(device.units.registers), plan.width // plan.lanes)
+    alone = plan.width // plan.lanes
+    vectors = _over(plan.columns, plan.lanes) if plan.columns >= 0 else alone
+    sums = min(vectors_of_pairs(device.units.registers, vectors), alone)
     width = sums * plan.lanes
     most = min(int(device.level("l1").bytes * _NEAR_OF_PAIRS) // (width * size), (1 << 16) // width)
     block = _even_block(most, pattern.m, product.k)
-    alone = plan.width // plan.lanes
     if block > most or block >= product.k or not are_tried(pattern, alone, sums):
         return None
     chunk = _chunk(plan.rows, width * size, _over(max(plan.columns, 1), width), plan.lanes, device)

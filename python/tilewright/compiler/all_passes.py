@@ -44,6 +44,7 @@ _FOLDERS: dict[str, str] = {
     "targets.mesh": "distribute expand_locals fit_mesh plan_mesh",
     "targets.mesh.bounding": "bound_sizes",
     "targets.mesh.fusing": "fuse_programs",
+    "targets.mesh.streaming": "plan_streams stream_blocks",
 }
 
 #: The module of each pass.

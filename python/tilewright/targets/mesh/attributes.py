@@ -21,6 +21,8 @@ ALGORITHM = "coremesh.algorithm"
 CARRIED = "coremesh.carried"
 #: On an op: why it is interpreted outside of the grid.
 OUTSIDE = "coremesh.outside"
+#: On a loop: it takes blocks of tensors through the grid that no core could hold a part of; what it carries is outside.
+STREAMS = "coremesh.streams"
 #: On an op that only makes a border of windows: who reads these makes it.
 BORDER = "coremesh.border"
 #: On `coremesh.distribute`: it comes from outside in each call, since the cores cannot hold it.
@@ -47,6 +49,11 @@ def machine_of(op: ir.Operation) -> Machine:
     """
     device: Device = device_of(op, "a pass for meshes")
     return machine(device, PRESET)
+
+
+def keeps(op: ir.Operation) -> bool:
+    """Whether an op is a loop that keeps on the grid what goes from one iteration to the next."""
+    return op.name != "scf.if" and STREAMS not in op.attributes
 
 
 def texts(values: list[str]) -> ir.ArrayAttr:

@@ -15,7 +15,17 @@ from tilewright.ir.target_info import find_device
 from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.passes import located
-from tilewright.targets.mesh.attributes import ALGORITHM, BORDER, CARRIED, LOOPS, OUTSIDE, SIDE, WAYS, machine_of
+from tilewright.targets.mesh.attributes import (
+    ALGORITHM,
+    BORDER,
+    CARRIED,
+    LOOPS,
+    OUTSIDE,
+    SIDE,
+    WAYS,
+    keeps,
+    machine_of,
+)
 from tilewright.targets.mesh.computations import Product, Reduction, computation
 from tilewright.targets.mesh.control.loops import Carried, carried, read_axes
 from tilewright.targets.mesh.control.on_cores import loops_of, on_cores
@@ -69,7 +79,7 @@ def _visit(block: ir.Block, placement: Placement, old: list[ir.Operation]) -> No
                 if CARRIED in op.attributes:
                     _enter(op, placement, old)
                     continue
-                laid = _laid(op, placement)
+                laid = None if OUTSIDE in op.attributes else _laid(op, placement)
             except TilewrightError as error:
                 raise located(error, op) from error
             if laid is None:
@@ -97,7 +107,7 @@ def _enter(op: ir.Operation, placement: Placement, old: list[ir.Operation]) -> N
     if len(groups) != len(axes):
         raise UserError(f"{CARRIED} has {len(axes)} entries on an op that carries {len(groups)} values; one for each")
     kept = [(group, lies) for group, lies in zip(groups, axes, strict=True) if lies is not None]
-    placement.depth += op.name != "scf.if"
+    placement.depth += keeps(op)
     _feed(op, kept, placement)
     for group, lies in kept:
         for value in group.values:
@@ -109,7 +119,7 @@ def _enter(op: ir.Operation, placement: Placement, old: list[ir.Operation]) -> N
             end = block.operations[len(block.operations) - 1].operation
             with ir.InsertionPoint(end):
                 _feed(end, kept, placement)
-    placement.depth -= op.name != "scf.if"
+    placement.depth -= keeps(op)
     for group, lies in kept:
         for value in group.values:
             if not isinstance(value, ir.BlockArgument):

@@ -21,7 +21,7 @@ from tilewright.sim.coremesh_ir.read import programs, read_program, text_of
 from tilewright.sim.coremesh_ir.resources import write_resources
 from tilewright.targets.mesh.attributes import COLORS, machine_of, number
 from tilewright.targets.mesh.control.loops import in_order
-from tilewright.targets.mesh.residency import place
+from tilewright.targets.mesh.memory.residency import place
 
 
 def _fitted(op: ir.Operation, machine: Machine, known: dict[str, tuple[Program, Report]]) -> Report:

@@ -23,9 +23,11 @@ PIPELINE = Pipeline(
                 _TARGET,
                 PassSpec("tile-bound-sizes", "programs of cores have buffers of known sizes"),
                 PassSpec("canonicalize", "what known sizes leave of numbers is folded"),
+                PassSpec("tile-plan-streams", "what no cores hold as a whole is cut into blocks"),
+                PassSpec("tile-stream-blocks", "a loop over blocks is planned as any other: by what one turn does"),
                 PassSpec("tile-plan-mesh", "layouts and algorithms are decided before anything is rewritten"),
             ],
-            summary="lay out: the axis along each loop, the algorithm of each product",
+            summary="lay out: blocks that stream, the axis along each loop, the algorithm of each product",
         ),
         Phase(
             "tile",

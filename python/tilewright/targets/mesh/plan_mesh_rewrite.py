@@ -28,7 +28,9 @@ from tilewright.targets.mesh.attributes import (
     LOOPS,
     OUTSIDE,
     SIDE,
+    STREAMS,
     Fixed,
+    keeps,
     machine_of,
     number,
     texts,
@@ -53,12 +55,14 @@ from tilewright.targets.mesh.control.loops import (
 )
 from tilewright.targets.mesh.control.shared_loops import Shared
 from tilewright.targets.mesh.control.single_elements import CONTROL, ELEMENTS, Around, enclosing, single_elements
-from tilewright.targets.mesh.cutting.choice import Choice, Sizes, choose
+from tilewright.targets.mesh.cutting.choice import Choice, choose
 from tilewright.targets.mesh.cutting.parts import PARTS
+from tilewright.targets.mesh.cutting.sizes import sizes_of
 from tilewright.targets.mesh.elements.computed_reads import open_reads
 from tilewright.targets.mesh.elements.numbers import open_numbers
 from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
 from tilewright.targets.mesh.elements.spread import fitting, is_by_rows, left_outside, spread
+from tilewright.targets.mesh.grid_side import side_of
 from tilewright.targets.mesh.images.planner import Images, mark_borders
 from tilewright.targets.mesh.moving.reshapes import reshaped_axes
 from tilewright.targets.mesh.moving.slice_ops import SLICES, has_known_offsets, sliced_axes
@@ -86,12 +90,7 @@ class _Planner:
 
     def __init__(self, function: ir.Operation, side: int) -> None:
         self.function, self.machine = function, machine_of(function)
-        mesh = self.machine.mesh
-        generics = walk(function, "linalg.generic")
-        sizes = [size for op in generics for size in loop_sizes(op)]
-        sizes += [size for op in dict.fromkeys(map(_outermost, walk(function, ELEMENT))) for size in Shared(op).sizes]
-        longest = max(sizes, default=1)
-        self.side = side or max(1, min(mesh.height, mesh.width, longest))
+        self.side = side or side_of(function, self.machine)
         self.axes: dict[ir.Value, Axes] = {}
         self.fixed, self.depth = Fixed(), 0
         self.images = Images(function, self.side, self.machine, self.fixed, self._beside)
@@ -117,6 +116,8 @@ class _Planner:
         for view in block.operations:
             op = view.operation
             try:
+                if OUTSIDE in op.attributes:
+                    continue
                 if op.name == "linalg.generic":
                     self._plan(op, "")
                 elif op.name in SLICES and (self.depth or not has_known_offsets(op)):
@@ -156,7 +157,7 @@ class _Planner:
         """Loops and branches."""
         if self._runs_on_cores(op):
             return
-        found = plan_axes(op)
+        found = [None] * len(carried(op)) if STREAMS in op.attributes else plan_axes(op)
         if found is None:
             for inner in walk(op, "linalg.generic"):
                 self._plan(inner, "it stands in a loop of the model that carries nothing on the grid")
@@ -174,11 +175,11 @@ class _Planner:
         for group, lies in zip(groups, axes, strict=True):
             if lies is not None:
                 self.axes.update(dict.fromkeys(group.values, lies))
-        self.depth += op.name != "scf.if"
+        self.depth += keeps(op)
         for region in op.regions:
             for block in region.blocks:
                 self._visit(block)
-        self.depth -= op.name != "scf.if"
+        self.depth -= keeps(op)
         return [self._next(group, lies) for group, lies in zip(groups, axes, strict=True)]
 
     def _next(self, group: Carried, lies: Axes | None) -> Axes | None:
@@ -356,19 +357,9 @@ class _Planner:
         return axis.partition(" ")[0] if axis and not any(lies.values()) else None
 
     def _choose(self, op: ir.Operation, found: Product, row_split: bool) -> Choice:
-        sizes, (left, right) = loop_sizes(op), (op.operands[found.left], op.operands[found.right])
-        order = dims(maps(op)[found.right])
-        kinds = [_dtype(value) for value in (left, op.results[0])]
+        sizes = loop_sizes(op)
         made = choose(
-            Sizes(
-                None if found.rows is None else sizes[found.rows],
-                sizes[found.summed],
-                sizes[found.columns],
-                kinds[0],
-                kinds[1],
-                order.index(found.columns) < order.index(found.summed),
-                (self.fixed(left), self.fixed(right)),
-            ),
+            sizes_of(op, found, sizes, self.fixed),
             self.side,
             self.machine,
             row_split,
@@ -406,11 +397,6 @@ class _Planner:
     def _at(self, op: ir.Operation) -> int:
         """Where an op stands; behind all others what ends a block. By results: an op's hash changes with decisions."""
         return max((self.order.get(value, 0) for value in op.results), default=self.last)
-
-
-def _outermost(op: ir.Operation) -> ir.Operation:
-    """The loop around an op that no other is around."""
-    return enclosing(op)[-1]
 
 
 def _told(batch: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from tilewright.plan.mesh.transposed_product import transposed_product
 from tilewright.sim.coremesh.checks.colors import routes_by_color, usable_colors
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
-from tilewright.targets.mesh.cutting.cuts import Tiles, fastest
+from tilewright.targets.mesh.cutting.cuts import Tiles, can_fit, fastest
 from tilewright.targets.mesh.cutting.parts import Parts
 
 Algorithm = Literal["gemv", "meshgemm", "gemm_t"]
@@ -76,7 +76,7 @@ def choose(
         side: cores along each side of the grid.
         row_split: the left operand's rows lie on several cores, so that a product row by row has to move them through
             the edge; where not, a product of matrices has to.
-        beside: bytes of each core that others take.
+        beside: bytes of each core that others take; where nothing fits beside them they can wait outside.
         stays: the result has to lie as the left operand does: in a loop it is that of the next iteration. A product row
             by row turns it to the other axis.
     """
@@ -84,6 +84,8 @@ def choose(
     room = machine.sram_bytes - machine.mesh.code_bytes - beside
     found = {one: _cost(one, sizes, side, machine, room, row_split) for one in _algorithms(sizes, stays)}
     fitting = {one: cost for one, cost in found.items() if cost is not None}
+    if not fitting and beside:  # others wait outside
+        return choose(sizes, side, machine, row_split, stays=stays)
     if not fitting:  # the program's own error says what it needs
         return Choice(min(found, key=_ALGORITHMS.index), dict.fromkeys(found, float("nan")))
     best = min(fitting, key=lambda one: fitting[one][1])
@@ -102,12 +104,8 @@ def _cost(
     algorithm: Algorithm, sizes: Sizes, side: int, machine: Machine, room: int, row_split: bool
 ) -> tuple[Parts, float] | None:
     """Parts, and cycles with what passes the edge of the grid."""
-    blocks = [-(-size // side) for size in (sizes.m or 1, sizes.k, sizes.n)]
     by_rows = algorithm == "gemv"
-    widths = sizes.dtype.itemsize, sizes.result.itemsize
-    moves = (not sizes.fixed[0], not sizes.fixed[1])
-    rows = (sizes.m or 1, 1) if by_rows else (1, blocks[0])
-    tiles = Tiles(*rows, blocks[1], blocks[2], *widths, moves)
+    tiles = _tiles(sizes, side, by_rows)
 
     def program(part: Tiles) -> Program:
         cut = [own if new == old else new * side for own, new, old in _pairs(sizes, part, tiles)]
@@ -126,6 +124,23 @@ def _cost(
     if parts.count > 1 and sizes.fixed[1]:
         cycles += _edge(weights, machine)
     return parts, cycles
+
+
+def fits_in_parts(sizes: Sizes, side: int, room: int) -> bool:
+    """Whether a product by matrices fits in some number of parts, of which none is timed.
+
+    Args:
+        room: bytes of a core.
+    """
+    return can_fit(_tiles(sizes, side, False), room)
+
+
+def _tiles(sizes: Sizes, side: int, by_rows: bool) -> Tiles:
+    blocks = [-(-size // side) for size in (sizes.m or 1, sizes.k, sizes.n)]
+    widths = sizes.dtype.itemsize, sizes.result.itemsize
+    moves = (not sizes.fixed[0], not sizes.fixed[1])
+    rows = (sizes.m or 1, 1) if by_rows else (1, blocks[0])
+    return Tiles(*rows, blocks[1], blocks[2], *widths, moves)
 
 
 def _pairs(sizes: Sizes, part: Tiles, whole: Tiles) -> list[tuple[int, int, int]]:

@@ -48,15 +48,17 @@ class Tiles:
 
     def beside(self, parts: Parts) -> int:
         """Bytes that stay while parts are multiplied: what further ones read, and what has been made."""
-        if parts.count == 1:
+        if parts.count * self.rows == 1:
             return 0
-        copies = 2 if self.rows > 1 or parts.m * parts.k > 1 else 1  # parts of an operand that is read again
+        copies = 2 if parts.count > 1 and (self.rows > 1 or parts.m * parts.k > 1) else 1  # parts that are read again
         held = self.rows * self.m * self.k * copies * self.moves[0] + self.k * self.n * self.moves[1]
         return held * self.operand + self.rows * self.m * self.n * self.result
 
     def joining(self, parts: Parts) -> int:
         """Bytes where results are added, or joined."""
-        return self.rows * self.m * self.n * self.result * (3 if parts.k > 1 else 2 if parts.count > 1 else 0)
+        return (
+            self.rows * self.m * self.n * self.result * (3 if parts.k > 1 else 2 if parts.count * self.rows > 1 else 0)
+        )
 
 
 def fastest(
@@ -86,6 +88,17 @@ def fastest(
             found[parts] = parts.count * time_program(made, machine, loads=False).cycles
     best = min(found, key=lambda parts: found[parts], default=None)
     return None if best is None else (best, found[best])
+
+
+def can_fit(tiles: Tiles, room: int) -> bool:
+    """Whether some parts fit whose operands have two slots, one for what arrives."""
+
+    def need(parts: Parts) -> int:
+        part = tiles.part(parts)
+        arriving = (part.m * part.k + part.k * part.n) * tiles.operand
+        return max(part.least + arriving + tiles.beside(parts), tiles.joining(parts))
+
+    return any(need(parts) <= room for parts in _tried(tiles))
 
 
 def _tried(tiles: Tiles) -> Iterator[Parts]:

@@ -19,7 +19,8 @@ class FusePrograms(Pass):
 
     A bias, an activation, a residual or a scale reads each element where it was made: each core goes on as soon as it
     has its block, and no tensor lies between. This is done where the program right before makes an operand that nothing
-    else reads, in the same blocks, and where one core's memory needs no more than for both, one after the other.
+    else reads, in the same blocks, and where one core's memory needs no more than for both, one after the other, and
+    has that.
 
     Before:
     ```mlir

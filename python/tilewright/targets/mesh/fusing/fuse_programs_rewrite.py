@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
+import sys
 from math import prod
 from typing import Any
 
 from tilewright.ir.generics import body, kinds, maker, maps, uses, walk
+from tilewright.ir.target_info import find_device
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.checks.memory import core_classes
 from tilewright.sim.coremesh_ir.read import input_names, output_names, read_program, text_of
+from tilewright.targets.mesh.attributes import machine_of
 
 #: Programs in whose result each core has its block, all of which are written.
 PRODUCERS = ("local", "meshgemm", "meshgemv", "gemm_t", "allreduce")
@@ -206,7 +209,7 @@ class _Peaks(dict[str, int]):
         return self[key]
 
 
-def _visit(block: ir.Block, peaks: _Peaks) -> None:
+def _visit(block: ir.Block, peaks: _Peaks, room: int) -> None:
     before: ir.Operation | None = None
     for view in list(block.operations):
         op = view.operation
@@ -216,7 +219,10 @@ def _visit(block: ir.Block, peaks: _Peaks) -> None:
         tail = _tail(op, before)
         if tail is not None and before is not None:
             new = _fuse(tail)
-            if peaks.of(new) <= max(peaks.of(before) + _beside(tail), peaks.of(op)):
+            apart = max(peaks.of(before), peaks.of(op))
+            if peaks.of(new) <= max(peaks.of(before) + _beside(tail), peaks.of(op)) and peaks.of(new) <= max(
+                apart, room
+            ):
                 for user, number in uses(op.results[0]):
                     user.operands[number] = new.results[0]
                 op.erase()
@@ -237,6 +243,14 @@ def _beside(tail: _Tail) -> int:
 def rewrite(options: Any, op: ir.Operation) -> None:
     """Visit all blocks that hold programs."""
     blocks = dict.fromkeys(found.block for found in walk(op, "coremesh.program"))
-    peaks = _Peaks()
+    peaks, room = _Peaks(), _room(op)
     for block in blocks:
-        _visit(block, peaks)
+        _visit(block, peaks, room)
+
+
+def _room(op: ir.Operation) -> int:
+    """Bytes of a core of the machine that is compiled for, if any is."""
+    if find_device(op) is None:
+        return sys.maxsize
+    machine = machine_of(op)
+    return machine.sram_bytes - machine.mesh.code_bytes

@@ -61,11 +61,15 @@ class Images:
         Args:
             axes: how values on the grid lie.
         """
-        room = self.machine.sram_bytes - self.machine.mesh.code_bytes - self.beside(op)
+        whole = self.machine.sram_bytes - self.machine.mesh.code_bytes
         lies = [axes.get(source.value) for source in found.sources]
-        return plan(
-            op, found, lies, self._combined(op.results[0], READERS), Grid(self.side, self.machine, self.fixed, room)
-        )
+        combined = self._combined(op.results[0], READERS)
+        made: Choice | str = ""
+        for room in (whole - self.beside(op), whole):  # what lies beside can wait outside
+            made = plan(op, found, lies, combined, Grid(self.side, self.machine, self.fixed, room))
+            if isinstance(made, Choice):
+                break
+        return made
 
     def _combined(self, value: ir.Value, most: int) -> set[int]:
         """Dimensions of a value that readers of windows combine, behind so many elementwise ops at most."""

@@ -1,0 +1,137 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What no cores hold as a whole: blocks that stream, values that wait outside, and what no blocks make fit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import tilewright as tw
+from tilewright import devices
+from tilewright.core.errors import UserError
+from tilewright.demo.graph import GraphBuilder
+from tilewright.targets.mesh.pipeline import PIPELINE
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    """16 cores of 12 KB: what is large for them is small for a test."""
+    text = (Path(devices.__file__).parent / "toy8x8.toml").read_text()
+    for old, new in (
+        ("bytes = 49152", "bytes = 12288"),
+        ("count = 64", "count = 16"),
+        ("width = 8", "width = 4"),
+        ("height = 8", "height = 4"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "small.toml").write_text(text)
+    return f"mesh:{tmp_path}/small.toml"
+
+
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def steps(model: tw.Model) -> list[str]:
+    return [kernel.symbol for kernel in model.kernels]
+
+
+def near_reference(model: onnx.ModelProto, target: str, *inputs: np.ndarray) -> tw.Model:
+    """The reference's numbers; all on the grid, and no core holds more than it has."""
+    compiled = tw.compile(model, target)
+    np.testing.assert_allclose(compiled(*inputs)[0], tw.compile(model, "reference")(*inputs)[0], rtol=1e-4, atol=1e-4)
+    assert max(kernel.details["memory"] for kernel in compiled.kernels) <= 12288
+    assert compiled.shares["outside"] == 0
+    return compiled
+
+
+def layers(rows: int, *sizes: int) -> onnx.ModelProto:
+    g = GraphBuilder("layers")
+    x = g.input("x", np.float32, [rows, sizes[0]])
+    for inner, outer in zip(sizes, sizes[1:], strict=False):
+        x = g.op("Relu", g.op("Add", g.op("MatMul", x, g.weight(drawn(inner, outer))), g.weight(drawn(outer))))
+    g.output(x, "y", np.float32, [rows, sizes[-1]])
+    return g.model()
+
+
+def test_layers_of_many_rows_share_a_loop(target: str) -> None:
+    """Rows that no number divides: what comes between two products never leaves the grid."""
+    compiled = near_reference(layers(251, 64, 128, 64), target, drawn(251, 64))
+    text = str(compiled.module)
+    assert text.count("scf.for") == 1 and "arith.minsi" in text
+    moved = {kernel.symbol: kernel.details for kernel in compiled.kernels}
+    assert moved["assemble"]["sizes"] == "32x64xf32" and moved["assemble"]["times"] == 8
+    assert "streams through the grid in 8 blocks of 32 along d0" in compiled.explain()
+
+
+def test_products_of_what_streams(target: str) -> None:
+    g = GraphBuilder("product")
+    x, y = g.input("x", np.float32, [65, 128]), g.input("y", np.float32, [128, 190])
+    g.output(g.op("MatMul", x, y), "z", np.float32, [65, 190])
+    compiled = near_reference(g.model(), target, drawn(65, 128), drawn(128, 190))
+    assert str(compiled.module).count("scf.for") == 2
+
+
+def test_images(target: str) -> None:
+    """Windows reach beyond the rows of a block; a border is made outside."""
+    g = GraphBuilder("image")
+    x = g.input("x", np.float32, [1, 8, 40, 40])
+    x = g.op("Relu", g.op("Conv", x, g.weight(drawn(8, 8, 3, 3)), kernel_shape=[3, 3], pads=[1] * 4))
+    x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    g.output(x, "y", np.float32, [1, 8, 20, 20])
+    compiled = near_reference(g.model(), target, drawn(1, 8, 40, 40))
+    assert "blocks of" in compiled.explain()
+
+
+def test_values_wait_outside(target: str) -> None:
+    """Each fits, but not all beside each other: those that are read the latest go out and come in again."""
+    g = GraphBuilder("kept")
+    x = g.input("x", np.float32, [64, 128])
+    values = [x]
+    for _ in range(3):
+        values.append(g.op("Exp", g.op("Tanh", values[-1])))
+    total = values[0]
+    for value in values[1:]:
+        total = g.op("Add", g.op("MatMul", total, g.weight(drawn(128, 128) / 12)), value)
+    g.output(total, "y", np.float32, [64, 128])
+    compiled = near_reference(g.model(), target, drawn(64, 128))
+    assert "bytes a core wait outside, to come in once" in compiled.explain()
+    assert steps(compiled).count("assemble") > 1
+
+
+@pytest.mark.parametrize("blocks", ["3, 1, 1", "2, 3, 1", "1, 2, 1"])
+def test_blocks_are_a_decision(blocks: str) -> None:
+    """Written by hand where everything fits."""
+    g = GraphBuilder("product")
+    g.output(g.op("MatMul", g.input("x", np.float32, [19, 29]), g.weight(drawn(29, 23))), "y", np.float32, [19, 23])
+    text = tw.compile(g.model(), "mesh:toy8x8", stop_after="normalize")
+    name = re.findall(r"ml_program.global private @(\S+?)\(", text)[0]
+    cut = re.sub(
+        r"(outs\(%\S+ : tensor<19x23xf32>\)) \{", rf"\1 attrs = {{coremesh.blocks = array<i64: {blocks}>}} {{", text
+    )
+    assert cut != text
+    given = {"weights": {name: drawn(29, 23)}, "pipeline": PIPELINE.after("normalize")}
+    x = drawn(19, 29)
+    compiled = tw.compile(cut, "mesh:toy8x8", **given)
+    np.testing.assert_allclose(compiled(x)[0], x @ drawn(29, 23), rtol=1e-4, atol=1e-4)
+    assert str(compiled.module).count("scf.for") == sum(one != "1" for one in blocks.split(", "))
+    for wrong, told in (("3, 1", "for each loop a number"), ("99, 1, 1", "for each loop"), ("1, 1, 2", "summed up")):
+        with pytest.raises(UserError, match=rf"coremesh\.blocks .*{told}"):
+            tw.compile(cut.replace(f"array<i64: {blocks}>", f"array<i64: {wrong}>"), "mesh:toy8x8", **given)
+
+
+def test_rows_one_by_one_count_what_stays_beside(target: str) -> None:
+    """The rows that are still to be multiplied lie beside a weight: 16 of 128 numbers, and one of 128 x 56."""
+    near_reference(layers(16, 128, 56, 128), target, drawn(16, 128))
+
+
+def test_what_has_to_stay_is_not_cut(target: str) -> None:
+    with pytest.raises(UserError, match=r"core \(y=0, x=0\).* has 12288"):
+        tw.compile(layers(251, 64, 128), target, resident=True)

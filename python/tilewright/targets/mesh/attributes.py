@@ -27,6 +27,8 @@ STREAMS = "coremesh.streams"
 BORDER = "coremesh.border"
 #: On `coremesh.distribute`: it comes from outside in each call, since the cores cannot hold it.
 STREAMED = "coremesh.streamed"
+#: On `coremesh.distribute`: it comes in while the program before it runs, which it fits beside.
+AHEAD = "coremesh.ahead"
 #: On `coremesh.distribute`: it is done once, before all calls.
 FIXED = "coremesh.fixed"
 #: On `coremesh.program`: bytes of the fullest core, code included, with what else lies there; colors of a router.

@@ -38,7 +38,7 @@ def explain(manifest: Manifest, report: Mapping[str, Any]) -> str:
         f"a call, {told['cycles']['calibrated'] / told['clock'] * 1e6:,.1f} us at {told['clock'] / 1e9:g} GHz",
         f"tier {told['tier']}, preset calibrated, sync {told['sync']}; with preset ideal "
         f"{told['cycles']['ideal']:,.0f} cycles",
-        _edge(told),
+        _edge(told, sum(step["hidden"] for step in steps)),
         "",
         *_table(steps),
         "",
@@ -69,10 +69,11 @@ def page(text: str, module: ir.Module, manifest: Manifest) -> str:
     return report.html([said])
 
 
-def _edge(told: Mapping[str, Any]) -> str:
+def _edge(told: Mapping[str, Any], hidden: float) -> str:
     if not told["edge"]:
         return "what lies behind the edge of the grid is not described: distribute and assemble count as 0 cycles"
-    return f"distribute, stream and assemble pass the edge of the grid at {told['edge']:g} bytes a cycle"
+    ahead = f", and {hidden:,.0f} cycles more while programs run" if hidden else ""
+    return f"distribute, stream and assemble pass the edge of the grid at {told['edge']:g} bytes a cycle{ahead}"
 
 
 def _table(steps: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -16,10 +16,10 @@ from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import Timing, time_program
 from tilewright.sim.coremesh_ir.read import read_program, text_of
-from tilewright.targets.mesh.attributes import COLORS, ELEMENT, FIXED, MEMORY, STREAMED, Fixed
+from tilewright.targets.mesh.attributes import AHEAD, COLORS, ELEMENT, FIXED, MEMORY, STREAMED, Fixed
 from tilewright.targets.mesh.control.loops import CONTROL, in_order, repeats
 
-_SPENT = ("cycles", "compute", "communication", "overhead", "idle")
+_SPENT = ("cycles", "compute", "communication", "overhead", "idle", "hidden")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,7 @@ class Step:
         colors: that one router knows.
         sizes: of the tensors that are read and made.
         times: how often it runs in a call; all cycles are those of the call.
+        hidden: cycles besides, that pass while the program before runs.
         is_known: False where a run decides how often: it is counted as if each such loop ran once.
     """
 
@@ -51,6 +52,7 @@ class Step:
     colors: int = 0
     sizes: str = ""
     times: int = 1
+    hidden: float = 0.0
     is_known: bool = True
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,17 +63,26 @@ class Step:
 def steps_of(block: ir.Block, machines: dict[str, Machine]) -> dict[str, list[Step]]:
     """The time of each program and transfer of a function, in order, on each of the machines.
 
-    Programs run one after the other; data that pass the edge do so at the machine's rate, while nothing else runs.
+    Programs run one after the other; data that pass the edge do so at the machine's rate, while nothing else runs, but
+    for what comes in ahead: it takes what is longer than the program before.
 
     Raises:
         UserError: a program cannot be timed.
     """
     known: dict[str, dict[str, Timing]] = {}
     found: dict[str, list[Step]] = {name: [] for name in machines}
+    left = dict.fromkeys(machines, 0.0)  # cycles of the last program in which nothing passes the edge
     for op in in_order(block):
         times, is_known = repeats(op)
         turns = times, is_known and not _decides(op)
         for name, step in _steps(op, machines, known).items():
+            if op.name == "coremesh.program":
+                left[name] = step.cycles
+            elif AHEAD in op.attributes:
+                hidden = min(step.cycles, left[name])
+                left[name] -= hidden
+                shown = step.cycles - hidden
+                step = replace(step, cycles=shown, communication=shown, hidden=hidden)
             found[name].append(_repeated(step, *turns))
     return found
 

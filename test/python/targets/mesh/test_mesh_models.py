@@ -200,7 +200,7 @@ def test_weights_that_no_core_can_hold_stream() -> None:
     g.output(x, "y", np.float32, [24, 456])
     compiled = tw.compile(g.model(), TARGET)
     streamed = [kernel.details for kernel in compiled.kernels if kernel.symbol == "stream"]
-    assert [one["cycles"] for one in streamed] == [456 * 456 * 4 / 32]
+    assert [one["cycles"] + one["hidden"] for one in streamed] == [456 * 456 * 4 / 32]
     assert max(kernel.details["memory"] for kernel in compiled.kernels) <= 48 * 1024
 
 

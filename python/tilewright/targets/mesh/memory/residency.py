@@ -5,7 +5,8 @@
 
 Weights stay from call to call. Where a core's memory is too small for that, the largest ones stream in from outside in
 each call. Where it were too small without any that stays, values wait outside between their readers, those that are
-read the latest first (Belady, 1966): they go out once they are made, and come in again before they are read.
+read the latest first (Belady, 1966): they go out once they are made, and come in again before they are read. What
+comes in does so while the program before runs, where there is room for both.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.targets.mesh.attributes import MEMORY, STREAMED, number
 from tilewright.targets.mesh.control.loops import in_order
+from tilewright.targets.mesh.memory.ahead import bring_ahead
 from tilewright.targets.mesh.memory.held import Held, Memory
 from tilewright.targets.mesh.memory.waiting import can_wait, next_read, wait_outside
 
@@ -52,6 +54,7 @@ def place(block: ir.Block, peaks: Mapping[int, int], machine: Machine, resident:
                 raise _too_much(memory, machine, resident)
             wait_outside(found, memory, room)
     _keep(weights, memory, room, machine)
+    bring_ahead(memory, room)
     for op in memory.unread:
         op.erase()
     for at, need in zip(memory.at.tolist(), memory.needs.tolist(), strict=True):

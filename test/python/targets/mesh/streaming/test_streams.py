@@ -71,6 +71,17 @@ def test_layers_of_many_rows_share_a_loop(target: str) -> None:
     assert "streams through the grid in 8 blocks of 32 along d0" in compiled.explain()
 
 
+def test_weights_come_in_while_programs_run(target: str) -> None:
+    """Where there is room for the next part of a weight, as in two buffers; the time that is left is counted."""
+    compiled = near_reference(layers(16, 128, 128), target, drawn(16, 128))
+    parts = [kernel.details for kernel in compiled.kernels if kernel.symbol == "stream"]
+    assert all(one["communication"] == one["cycles"] for one in parts)
+    ahead = sum(one["hidden"] for one in parts)
+    assert 0 < ahead <= 128 * 129 * 4 / 32
+    assert f"{ahead:,.0f} cycles more while programs run" in compiled.explain()
+    assert "coremesh.ahead" in str(compiled.module)
+
+
 def test_products_of_what_streams(target: str) -> None:
     g = GraphBuilder("product")
     x, y = g.input("x", np.float32, [65, 128]), g.input("y", np.float32, [128, 190])

@@ -104,12 +104,12 @@ def terminator(region: ir.Region) -> ir.Operation:
 
 
 def constant_of(value: ir.Value) -> float | int | None:
-    """The number that a scalar constant holds; of truths 0 and 1."""
+    """The number that a scalar constant holds."""
     op = maker(value)
     if op is None or op.name != "arith.constant":
         return None
     attribute = op.attributes["value"]
-    return attribute.value if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr | ir.BoolAttr) else None
+    return attribute.value if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) else None
 
 
 def is_zeros(value: ir.Value) -> bool:

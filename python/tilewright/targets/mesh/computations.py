@@ -182,7 +182,12 @@ def _in_order(map_: ir.AffineMap) -> bool:
 def _start(op: ir.Operation) -> float | None:
     """The number that a generic's result starts from, if it is one."""
     made = maker(op.operands[len(op.operands) - 1])
-    return constant_of(made.operands[0]) if made is not None and made.name == "linalg.fill" else None
+    if made is None or made.name != "linalg.fill":
+        return None
+    number = maker(made.operands[0])
+    if number is not None and number.name == "arith.constant" and isinstance(number.attributes["value"], ir.BoolAttr):
+        return float(ir.BoolAttr(number.attributes["value"]).value)
+    return constant_of(made.operands[0])
 
 
 def _product(op: ir.Operation) -> Product | None:

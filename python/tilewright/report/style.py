@@ -30,7 +30,7 @@ tr:last-child td { border-bottom:0; }
 code, pre { font:12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 td code { white-space:nowrap; }
 small { color:var(--dim); display:block; overflow-wrap:anywhere; }
-td:first-child { min-width:250px; }
+td:first-child { min-width:250px; } td.n:first-child { min-width:0; }
 details td:first-child { min-width:0; }
 .bar { width:80px; height:8px; background:var(--line); border-radius:4px; overflow:hidden; margin-top:7px; }
 .bar i { display:block; height:100%; background:var(--accent); border-radius:4px; }
@@ -62,7 +62,7 @@ pre { margin:10px 0 0; padding:12px 14px; background:var(--code); border-radius:
 .sparse li small { padding-left:18px; }
 .split { display:flex; width:150px; height:12px; border-radius:4px; overflow:hidden; margin-top:5px; }
 .split i { display:block; height:100%; }
-.maps { display:grid; grid-template-columns:repeat(auto-fill, minmax(180px, 1fr)); gap:12px; margin:0 0 12px; }
+.maps { display:grid; grid-template-columns:repeat(auto-fill, minmax(160px, 1fr)); gap:12px; margin:0 0 12px; }
 .maps figure { margin:0; background:var(--card); border:1px solid var(--line); border-radius:8px; padding:12px; }
 .maps img { width:100%; image-rendering:pixelated; background:var(--bg); border:1px solid var(--line); display:block; }
 .maps figcaption { margin-top:8px; }

@@ -63,9 +63,10 @@ def page(text: str, module: ir.Module, manifest: Manifest) -> str:
     if not found:
         return document(title, [tag("header", tag("h1", title)), said])
     steps = [kernel.details for kernel in manifest.kernels if kernel.details["height"]]
-    times = [step["times"] for step in steps] if len(steps) == len(found) else ()
+    known = steps if len(steps) == len(found) else []
+    times, where = [step["times"] for step in known], [step["where"] for step in known]
     device = manifest.target.partition(":")[2]
-    report = mesh_report(found, machine(device, "calibrated"), times=times, sync=told["sync"], title=title)
+    report = mesh_report(found, machine(device, "calibrated"), times=times, where=where, sync=told["sync"], title=title)
     return report.html([said])
 
 

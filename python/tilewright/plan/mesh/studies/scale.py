@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tilewright.plan.mesh.studies.workload import Part
-from tilewright.report.html import Raw, section, table
+from tilewright.report.html import Raw, join, section, table, tag
 from tilewright.report.plot import Series, plot
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.profile.mesh_report import told
@@ -72,8 +72,7 @@ def scale_section(rows: Sequence[dict[str, Any]]) -> Raw:
         series.append(Series(f"{name}, all but compute", tuple(point for point in moving if point[1] > 0), faint=True))
     body = [
         (
-            row["part"],
-            " × ".join(map(str, row["sizes"])),
+            join([tag("code", row["part"]), tag("small", " × ".join(map(str, row["sizes"])))]),
             f"{row['side']} × {row['side']}",
             f"{row['cycles']:,.0f}",
             *(f"{value:,.0f}" for value in row["split"].values()),
@@ -81,8 +80,8 @@ def scale_section(rows: Sequence[dict[str, Any]]) -> Raw:
         )
         for row in rows
     ]
-    head = ("", "sizes", "cores", "cycles", "compute", "communication", "overhead", "idle", "multiply-adds per cycle")
+    head = ("product", "cores", "cycles", "compute", "communication", "overhead", "idle", "multiply-adds per cycle")
     about = told(rows[0] | {"extrapolated": any(row["extrapolated"] for row in rows)}) if rows else ""
     note = f"{about} One size on growing grids, whose cores may have any memory. Multiply-adds: per core, on average."
     shown = plot(series, "cores", "cycles", log_x=True, log_y=True)
-    return section("Scale", *([shown] if shown else []), table(head, body, numeric=range(2, 9)), note=note)
+    return section("Scale", *([shown] if shown else []), table(head, body, numeric=range(1, 8)), note=note)

@@ -131,6 +131,7 @@ def mesh_report(
     machine: Machine,
     *,
     times: Sequence[int] = (),
+    where: Sequence[str] = (),
     sync: Sync = "dataflow",
     fabric_entries: int | None = None,
     title: str = "",
@@ -140,20 +141,23 @@ def mesh_report(
     Args:
         programs: with colors and addresses (`plan.mesh.fit_program`).
         times: how often each runs in one call; empty: once.
+        where: what of a model each computes; empty: not known.
         sync, fabric_entries: see `time_program`.
         title: by default the programs' names.
 
     Raises:
-        UserError: there is no program, as many times as programs are not given, or one breaks a rule of the machine.
+        UserError: there is no program, as many times or names as programs are not given, or one breaks a rule of the
+            machine.
     """
     if not programs:
         raise UserError("a report of a mesh needs at least one program")
-    if times and len(times) != len(programs):
-        raise UserError(f"there are {len(programs)} programs and {len(times)} numbers of times: give one for each")
-    counts = tuple(times) or (1,) * len(programs)
+    for what, given in (("numbers of times", times), ("names of what they compute", where)):
+        if given and len(given) != len(programs):
+            raise UserError(f"there are {len(programs)} programs and {len(given)} {what}: give one for each")
+    counts, parts = tuple(times) or (1,) * len(programs), tuple(where) or ("",) * len(programs)
     profiles = tuple(
-        profile(program, machine, sync=sync, fabric_entries=fabric_entries, times=count)
-        for program, count in zip(programs, counts, strict=True)
+        profile(program, machine, sync=sync, fabric_entries=fabric_entries, times=count, where=part)
+        for program, count, part in zip(programs, counts, parts, strict=True)
     )
     names = ", ".join(dict.fromkeys(program.name for program in programs))
     return MeshReport(title or f"{names} on {machine.name}", profiles)

@@ -33,6 +33,7 @@ class ProgramProfile:
         plmr: what it takes of the machine, checked.
         memory: bytes that each core holds at its fullest, without code, int64 [height, width].
         times: how often it runs in one call of the whole.
+        where: what of a model it computes; empty: not known.
     """
 
     program: str
@@ -40,6 +41,7 @@ class ProgramProfile:
     plmr: Report
     memory: np.ndarray = field(repr=False)
     times: int = 1
+    where: str = ""
 
     @property
     def busiest(self) -> tuple[int, tuple[int, int], str]:
@@ -71,6 +73,7 @@ class ProgramProfile:
         return {
             "program": self.program,
             "times": self.times,
+            "where": self.where,
             **conditions(timing),
             "cycles": timing.cycles,
             "seconds": timing.seconds,
@@ -119,7 +122,13 @@ def conditions(timing: Timing) -> dict[str, Any]:
 
 
 def profile(
-    program: Program, machine: Machine, *, sync: Sync = "dataflow", fabric_entries: int | None = None, times: int = 1
+    program: Program,
+    machine: Machine,
+    *,
+    sync: Sync = "dataflow",
+    fabric_entries: int | None = None,
+    times: int = 1,
+    where: str = "",
 ) -> ProgramProfile:
     """Check a program, and time it on the whole machine.
 
@@ -127,10 +136,11 @@ def profile(
         program: with colors and addresses (`plan.mesh.fit_program`).
         sync, fabric_entries: see `time_program`.
         times: how often it runs in one call of the whole.
+        where: what of a model it computes.
 
     Raises:
         UserError: it breaks a rule, does not fit the machine, or cannot be timed.
     """
     plmr = check_program(program, machine)
     timing = time_program(program, machine, sync=sync, fabric_entries=fabric_entries)
-    return ProgramProfile(program.name, timing, plmr, memory_map(program), times)
+    return ProgramProfile(program.name, timing, plmr, memory_map(program), times, where)

@@ -46,7 +46,7 @@ def _cycles_row(one: ProgramProfile, total: float) -> list[Raw | str]:
     height, width = timing.ends.shape
     grid = f"{height} × {width} cores{', extrapolated' if timing.extrapolated else ''}"
     return [
-        join([tag("code", one.program), tag("small", grid)]),
+        join([tag("code", one.program), " ", one.where, tag("small", grid)]),
         str(one.times),
         join([f"{timing.cycles:,.0f}", tag("small", seconds(timing.seconds))]),
         f"{spent / total:.1%}" if total else "–",
@@ -74,12 +74,16 @@ def maps_section(profiles: Sequence[ProgramProfile]) -> Raw:
         "One cell per core, row 0 above. Links: bytes that leave a core in one run, all four directions in one scale; "
         "memory: what a core holds at its fullest, of what its code leaves; ends: when a core is done."
     )
-    shown = [join([tag("p", tag("b", one.program)), _maps(one)]) for one in profiles[:_OPEN]]
+    shown = [join([tag("p", tag("b", _name(one))), _maps(one)]) for one in profiles[:_OPEN]]
     more = [
-        details(join([tag("b", one.program), tag("span", _busiest(one))]), tag("div", _maps(one), cls="in"))
+        details(join([tag("b", _name(one)), tag("span", _busiest(one))]), tag("div", _maps(one), cls="in"))
         for one in profiles[_OPEN:]
     ]
     return section("Links and memory", *shown, *more, note=note)
+
+
+def _name(one: ProgramProfile) -> str:
+    return f"{one.program} {one.where}".rstrip()
 
 
 def _maps(one: ProgramProfile) -> Raw:
@@ -119,7 +123,7 @@ def plmr_section(profiles: Sequence[ProgramProfile]) -> Raw:
     head = ("program", "busy cores", "longest hop", "stages", "paths x, y", "colors", "memory", "deadlock")
     rows = [_plmr_row(one) for one in profiles]
     each = [
-        details(join([tag("b", one.program), tag("span", "all routes, classes of cores and buffers")]), _text(one))
+        details(join([tag("b", _name(one)), tag("span", "all routes, classes of cores and buffers")]), _text(one))
         for one in profiles
     ]
     return section("Routes and memory (PLMR)", table(head, rows, numeric=range(1, 7)), *each, note=note)
@@ -132,7 +136,7 @@ def _plmr_row(one: ProgramProfile) -> list[Raw | str]:
     verdict = join([plmr.deadlock.kind, tag("small", plmr.deadlock.why)])
     paths = f"{plmr.paths[0]}, {plmr.paths[1]}"
     warned = tag("small", f"{len(plmr.warnings)} warnings" if plmr.warnings else "")
-    name = join([tag("code", one.program), warned])
+    name = join([tag("code", one.program), " ", one.where, warned])
     busy = f"{plmr.busy:,} of {plmr.cores:,}"
     return [name, busy, str(one.longest_hop), str(one.stages), paths, colors, share, verdict]
 

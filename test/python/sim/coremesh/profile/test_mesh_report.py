@@ -107,7 +107,7 @@ def test_large_maps_keep_their_largest():
 
 
 def test_the_page_is_well_formed_and_shows_every_program(toy: Machine, programs: list[Program]):
-    text = mesh_report(programs, toy, title="a <b> & c").html()
+    text = mesh_report(programs, toy, title="a <b> & c", where=("layer/up", "layer/down", "")).html()
     body = re.sub(r"<(img|meta)([^>]*)>", r"<\1\2/>", text.partition("\n")[2])
     root = xml.etree.ElementTree.fromstring(body)
     assert root.findtext(".//h1") == "a <b> & c"
@@ -118,6 +118,7 @@ def test_the_page_is_well_formed_and_shows_every_program(toy: Machine, programs:
         widths = [float(re.findall(r"width:([\d.]+)%", part.attrib["style"])[0]) for part in strip]
         assert sum(widths) == pytest.approx(100, abs=0.05)
     assert "http" not in text
+    assert text.count("layer/up") == text.count("layer/down") == 4  # in two tables, above the maps and the routes
 
 
 def test_what_is_not_given_is_an_error(toy: Machine, programs: list[Program]):
@@ -125,5 +126,7 @@ def test_what_is_not_given_is_an_error(toy: Machine, programs: list[Program]):
         mesh_report([], toy)
     with pytest.raises(UserError, match="3 programs and 1 numbers of times"):
         mesh_report(programs, toy, times=(1,))
+    with pytest.raises(UserError, match="3 programs and 2 names of what they compute"):
+        mesh_report(programs, toy, where=("a", "b"))
     with pytest.raises(UserError, match="8 x 8"):
         mesh_report([matrix_vector(MatrixVector((5, 3), 9, 2))], toy)

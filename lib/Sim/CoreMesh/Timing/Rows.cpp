@@ -105,8 +105,10 @@ bool Row::covers(const Row &other) const {
   if (none() || other.none())
     return other.none();
   int64_t ahead = base.time - other.base.time;
-  if (shape.get() == other.shape.get())
+  if (ahead < 0 || shape.get() == other.shape.get())
     return ahead >= 0;
+  if (whole() && behind(other))
+    return true;
   const std::vector<Cell> &ours = shape.get()->cells;
   const std::vector<Cell> &theirs = other.shape.get()->cells;
   size_t x = 0;

@@ -11,6 +11,8 @@ from functools import partial
 import numpy as np
 import pytest
 
+from bench.mesh.layers import decode
+from tilewright.plan.mesh.fit_program import fit_program
 from tilewright.plan.mesh.product import Product
 from tilewright.plan.mesh.shifting.shifted_product import shifted_product
 from tilewright.sim.coremesh.machine import machine
@@ -43,6 +45,21 @@ def test_trends_of_figure_9():
         assert all(efficiency["meshgemm", size, side] >= efficiency["cannon", size, side] for side in GRIDS)
         assert efficiency["cannon", size, 720] < 0.5
     assert min(efficiency["meshgemm", size, 720] for size in SIZES[1:]) > 0.7
+
+
+def test_whole_grids_are_fitted_and_checked():
+    """Colors, addresses and the checks of 518,400 cores, all of which are counted and none kept: in a second or two.
+
+    A core holds two tiles of either operand and one of the result.
+    """
+    wafer = machine("wse2")
+    program, report = fit_program(shifted_product(Product(8640, 8640, 8640, 720, 720, np.dtype("float16"))), wafer)
+    assert (report.busy, report.colors, report.deadlock.kind) == (720 * 720, 6, "accept")
+    assert report.classes[0].peak == 5 * 12 * 12 * 2
+    assert all(route.colors for route in program.routes)
+    layer = fit_program(decode("8B", 660, 4096), wafer)[1]
+    assert (layer.busy, layer.deadlock.kind) == (660 * 660, "accept")
+    assert layer.classes[0].peak < layer.capacity
 
 
 def test_single_precision_of_33000():

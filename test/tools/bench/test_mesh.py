@@ -52,7 +52,7 @@ def test_committed_results():
         assert row["ideal"] > row["published"]
     assert all(abs(row["error_percent"]) < 5 for row in tables["energies"])
     assert len(tables["transitions"]) == len(REQUESTS)
-    assert all(row["seconds"] < row["limit"] for row in tables["speed"])
+    assert all(row.get("seconds", row.get("gibibytes")) < row["limit"] for row in tables["speed"])
     for row in tables["products"]:
         assert row["meshgemm"] <= min(row["cannon"], row["summa"], row["all_gather"])
 

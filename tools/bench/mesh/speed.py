@@ -1,10 +1,11 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long the simulators take, in processor seconds of the host, beside the limits that were set for them."""
+"""How long the simulators take, in processor seconds of the host, and their memory, beside limits set for them."""
 
 from __future__ import annotations
 
+import resource
 import time
 from collections.abc import Callable
 from typing import Any
@@ -37,8 +38,10 @@ def _least(run: Callable[[], object], turns: int = _TURNS) -> float:
 
 
 def speed() -> list[dict[str, Any]]:
-    """Rows of seconds and limits."""
-    return [*_whole_machines(), *_every_core()]
+    """Rows of seconds and limits; last the most memory that this process ever held, other tables' included."""
+    rows = [*_whole_machines(), *_every_core()]
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # Linux counts in KiB
+    return [*rows, {"what": "memory of the process, at its fullest", "gibibytes": round(most, 2), "limit": 2}]
 
 
 def _whole_machines() -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+CALM = 0.08  # rounds are added while the bursts of somebody spread by more than this
 BUSY = 0.1  # cores: what other processes may use while a row is measured, without a note
 
 

@@ -24,7 +24,7 @@ from bench.case import Case, Form
 from bench.client import Client, PeerMissing, WorkerError
 from bench.hold import Hold
 from bench.limits import Limits, Meter
-from bench.machine import BUSY, Neighbours
+from bench.machine import BUSY, CALM, Neighbours
 from bench.together import Turn
 from models import lists, sparse
 from models.pruned import filled, filled_array
@@ -32,7 +32,6 @@ from models.pruned import filled, filled_array
 PAUSE = 0.03  # seconds between bursts: ONNX Runtime's and libomp's idle threads stop spinning well before
 _LIMIT = "the limit"
 OWN = "own "  # how names of rivals begin: forms of the model that are ours, too
-CALM = 0.08  # rounds are added while the bursts of somebody spread by more than this
 
 
 @dataclass(frozen=True)

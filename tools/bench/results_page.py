@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import geometric_mean, median
 from typing import Any
 
-from bench.machine import BUSY
+from bench.machine import BUSY, CALM
 
 RESULTS = Path(__file__).resolve().parent / "results"
 PAGE = RESULTS.parent / "Results.md"
@@ -38,9 +38,9 @@ _GAIN_HEAD = (
 _GAINS = """A gain is the time of another form of the model, compiled by us, too, over ours: `dense` has 1e-15 in place
 of zeros, `mask alone` and `blocks alone` have one format for all weights, `padded` pads experts to the fullest, `full`
 has no padding to leave out, `whole` computes padding like tokens. Middles and targets are of gains: above the target is
-good."""
+good. `~`: our bursts of that run spread by more than 8 %."""
 _BESIDE = """A gain is the time of a peer that has a target of its own, over ours. Middles and targets are of gains:
-above the target is good."""
+above the target is good. `~`: our bursts of that run spread by more than 8 %."""
 _OWN = "own "  # how other forms of a model are named that are ours, too
 _ABOUT = """# Results
 
@@ -177,11 +177,13 @@ def _gain_lines(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> list
     start = f"| {case} | {threads} | {last['ours_ms']:.3g} |"
     lines = []
     for name in last["gains"]:
-        gains = [row["gains"][name] for row in good if name in row["gains"]]
+        runs = [row for row in good if name in row["gains"]]
+        gains = [row["gains"][name] for row in runs]
+        marked = ", ".join(f"{row['gains'][name]:.2f}{'~' * ((row['spread'] or 0) > CALM)}" for row in runs)
         target = last["gain_targets"].get(name)
         aim = f"{target:.2f}" if target else ""
         over = _NAMES.get(name, name).removeprefix(_OWN)
-        lines.append(f"{start} {over} | {_list(gains)} | {median(gains):.2f} | {aim} | {end}")
+        lines.append(f"{start} {over} | {marked} | {median(gains):.2f} | {aim} | {end}")
     return lines or [f"{start} | | | | {end}"]
 
 

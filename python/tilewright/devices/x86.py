@@ -66,13 +66,30 @@ def matrix_units(features: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name, feature in names.items() if {"amx-tile", feature, "avx512f"} <= known)
 
 
+_SPARSE_ON_ZEN3 = (
+    ("sparse.copied", 1.2),
+    ("sparse.list", 2.8),
+    ("sparse.load", 0.57),
+    ("sparse.load_far", 0.8),
+    ("sparse.panel", 0.93),
+    ("sparse.panel_end", 7.0),
+    ("sparse.surprise", 1.2),
+)
+
+
 def known_rates(features: Iterable[str]) -> tuple[tuple[str, float], ...]:
     """Return rates that differ on all cores of a maker from those of `kinds/cpu.toml`.
 
     AMD's cores find rows that are read side by side by themselves: what code asks for ahead only takes their time. One
     thread of a Zen 3 core, 35 MB of 2:4 weights in four streams: 25 GB/s, and 18 where each line is asked for.
+
+    Those without AVX-512 multiply pruned weights faster than the Intel cores that the rates of `sparse.*` were fitted
+    on, compared with dense products (Zen 3, 1024^3; predicted beside measured in `rationale/plan_sparsity.md`).
     """
-    return (("sparse.ahead", 0.0),) if "clzero" in set(features) else ()
+    known = set(features)
+    if "clzero" not in known:
+        return ()
+    return (("sparse.ahead", 0.0), *(() if "avx512f" in known else _SPARSE_ON_ZEN3))
 
 
 def estimated_levels(units: Units, caches: list[Level], memory_bytes: int) -> tuple[Level, ...]:

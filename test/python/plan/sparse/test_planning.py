@@ -142,3 +142,30 @@ def test_steps_grow_slower_than_a_weight() -> None:
     """Blocks are priced by arrays: most of what grows with a weight are their sizes."""
     small, large = (calls_of(partial(ranked, scattered(0.1, size))) for size in (1024, 4096))
     assert large < 8 * small  # of 16 times as many elements
+
+
+#: Gains over own dense, 1024^3, one thread of a Zen 3 core: kernel, pattern, its units, whether it is turned.
+MEASURED = [
+    ("rows_in_lanes", Mask(), 314573, True, 1.75),
+    ("rows_in_lanes", Mask(), 209715, True, 2.41),
+    ("rows_in_lanes", Mask(), 104858, True, 4.45),
+    ("rows_in_lanes", Mask(), 52429, True, 8.44),
+    ("rows_in_lanes", Mask(), 10486, True, 22.5),
+    ("rows_in_lanes", NM(2, 4, 0), 524288, True, 1.52),
+    ("rows_in_lanes", NM(8, 32, 0), 262144, True, 2.60),
+    ("rows_in_lanes", NM(3, 32, 0), 98304, True, 5.01),
+    ("panels", NM(2, 4, 0, (1, 32)), 16384, False, 1.91),
+    ("panels", NM(8, 32, 0, (1, 32)), 8192, False, 3.42),
+    ("panels", NM(3, 32, 0, (1, 32)), 3072, False, 7.34),
+    ("blocks", Block((32, 32)), 307, False, 2.99),
+    ("blocks", Block((32, 32)), 205, False, 4.35),
+    ("blocks", Block((32, 32)), 102, False, 7.29),
+]
+
+
+@pytest.mark.parametrize(("kernel", "pattern", "units", "left", "gain"), MEASURED)
+def test_predicted_gains_are_those_of_zen3(kernel: str, pattern: Pattern, units: int, left: bool, gain: float) -> None:
+    """Within 15 %, about twice what two runs on that machine differ by."""
+    sizes, core = Sizes(SIZE, SIZE, SIZE), devices.get("cpu:znver3")
+    predicted = dense_seconds(sizes, core) / sparse_seconds(sizes, [Region(kernel, pattern, units, left)], core)
+    assert predicted == pytest.approx(gain, rel=0.15)

@@ -69,7 +69,7 @@ def matrix_units(features: Iterable[str]) -> tuple[str, ...]:
 _SPARSE_ON_ZEN3 = (
     ("sparse.copied", 1.2),
     ("sparse.list", 2.8),
-    ("sparse.load", 0.57),
+    ("sparse.load", 0.6),
     ("sparse.load_far", 0.8),
     ("sparse.panel", 0.93),
     ("sparse.panel_end", 7.0),

@@ -182,7 +182,7 @@ def _gain_lines(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> list
         marked = ", ".join(f"{row['gains'][name]:.2f}{'~' * ((row['spread'] or 0) > CALM)}" for row in runs)
         target = last["gain_targets"].get(name)
         aim = f"{target:.2f}" if target else ""
-        over = _NAMES.get(name, name).removeprefix(_OWN)
+        over = str(_NAMES.get(name, name)).removeprefix(_OWN)
         lines.append(f"{start} {over} | {marked} | {median(gains):.2f} | {aim} | {end}")
     return lines or [f"{start} | | | | {end}"]
 

@@ -27,7 +27,8 @@ def together(command: Sequence[str], rows: Sequence[Callable[[Turn], Row]]) -> l
     """
     turns = _Turns(Hold(command), len(rows))
     with ThreadPoolExecutor(max(1, len(rows))) as pool:
-        return list(pool.map(turns.run, rows))
+        measured = [pool.submit(turns.run, row) for row in rows]
+        return [one.result() for one in measured]
 
 
 class _Turns:

@@ -18,7 +18,8 @@ class SkipPadding(Pass):
     """Pack real tokens of batches of sentences (PIT, SOSP 2023), where padding is not read.
 
     Products with weights, what leads to them token by token, and what follows from them so, run on as many rows as
-    there are tokens. Where tokens meet (attention) and at outputs they are put to their places, with zeros at padding.
+    there are tokens. Where tokens meet (attention) a loop over sentences does, if each is worth a launch. At outputs
+    tokens are put to their places, with zeros at padding.
 
     Without the option a mask must say for sure that no result depends on padding: its numbers hide keys from
     attention, and results pool what it does not hide, or are of places that stay. A remark says what keeps padding.

@@ -120,6 +120,9 @@ def : Tile_Decision<"nest", Tile_Integer, Tile_OnTensors,
     ["tile-plan-tiles", "tile-plan-gpu-tiles", "tile-plan-online",
      "tile-form-groups"], ["cpu", "cuda"],
     "operations of a task with one number meet in registers">;
+def : Tile_Decision<"epilogue", Tile_Flag, Tile_On<["linalg."]>,
+    ["tile-plan-epilogues"], ["tile-form-epilogues"], ["cpu", "cuda"],
+    "computed in the tasks of the kernel that it follows, element by element">;
 def : Tile_Decision<"kernel", Tile_Text,
     Tile_On<["linalg.", "tensor.", "tile.group"]>,
     ["tile-plan-tiles", "tile-plan-gpu-tiles", "tile-apply-layouts",

@@ -15,6 +15,7 @@ _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
 _DYNAMIC = "test/python/plan/sparse/tile-lower-sparse-dynamic.mlir#0"
 _PRODUCT = r"(sparse_tile\.matmul [^:]*?) :"
+_EPILOGUE = "test/lib/Transforms/Plan/tile-form-epilogues.mlir#1"
 _NEXT = "convert-tile-launch-to-runtime"
 _SECOND = r"tile\.nest = 0 : i64, tile\.task = 0 : i64(?=\})"
 _ROOT = "tile.rtile = #tile.rtile<l2 = [16, 32], register = [1, 32], order = [0, 1]>"
@@ -182,6 +183,7 @@ CPU_EDITS = (
         Edit("sparsity", CPU, _DYNAMIC, "tile-lower-sparse", _PRODUCT, rf"\1 {{tile.sparsity = {{{share} = 0.25}}}} :")
         for share in ("rows_above", "dense_above")
     ),
+    Edit("epilogue", CPU, _EPILOGUE, "tile-form-epilogues", r", tile\.epilogue", ""),
     # Kernels and programs
     Edit(
         "overlap",

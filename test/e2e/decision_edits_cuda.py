@@ -11,12 +11,14 @@ _PAIRS = "test/python/plan/recurrences/tile-plan-wavefronts.mlir#1"
 _UNROLLED = "test/lib/Transforms/Recurrences/tile-unroll-recurrences.mlir#0"
 _SHIFTED = "test/lib/Transforms/Recurrences/tile-fuse-shifted.mlir#3"
 _SKEW = "test/lib/Transforms/Recurrences/tile-skew-recurrences.mlir#0"
+_EPILOGUE = "test/lib/Transforms/Plan/tile-form-epilogues.mlir#1"
 _LIT = "test/lib/"
 _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
 _TILE = "#tile.rtile<register = [16, 32], shared = [16, 64], order = [0, 1]>"
 _ROOT = f"tile.padded, tile.warps = 8 : i64, tile.rtile = {_TILE}"
 
 GPU_EDITS = (
+    Edit("epilogue", GPU, _EPILOGUE, "tile-form-epilogues", r", tile\.epilogue", ""),
     Edit("pair", GPU, _PAIRS, "tile-plan-wavefronts", r"i64: 3, 9", "i64: 1, 99"),
     Edit("unroll", GPU, _UNROLLED, "tile-unroll-recurrences", r"\n +attributes {tile\.unroll}", ""),
     Edit("wavefront", GPU, _SKEW, "tile-skew-recurrences", r"\n +attributes {tile\.wavefront}", ""),

@@ -206,6 +206,25 @@ static bool isUnsignedCast(Operation *op) {
              arith::IndexCastUIOp>(op);
 }
 
+FailureOr<Value> createOnTiles(OpBuilder &builder, Operation *op,
+                               ArrayRef<Value> operands, Type type) {
+  Location loc = op->getLoc();
+  if (isCast(op))
+    return tile::ConvertOp::create(builder, loc, type, operands[0],
+                                   isUnsignedCast(op))
+        .getResult();
+  if (isa<arith::SelectOp>(op))
+    return tile::SelectOp::create(builder, loc, operands[0], operands[1],
+                                  operands[2])
+        .getResult();
+  if (op->getNumResults() != 1 || !op->getName().getDialect() ||
+      !isa<arith::ArithDialect, math::MathDialect>(*op->getName().getDialect()))
+    return op->emitError("has no form on tiles: a body of an operation in "
+                         "a group holds arith and math operations, "
+                         "linalg.index and tensor.extract");
+  return createLike(builder, op, operands, type);
+}
+
 /// One operation of a body, on tiles: arith and math take them as they are.
 FailureOr<Value> BodyEvaluator::evaluateOp(linalg::GenericOp op,
                                            const Access &binding,
@@ -225,23 +244,8 @@ FailureOr<Value> BodyEvaluator::evaluateOp(linalg::GenericOp op,
   SmallVector<int64_t> shape = joined(operands);
   for (Value &operand : operands)
     operand = point.broadcast(operand, shape);
-  Location loc = inner->getLoc();
   Type type = point.tileType(shape, value.getType());
-  if (isCast(inner))
-    return tile::ConvertOp::create(builder, loc, type, operands[0],
-                                   isUnsignedCast(inner))
-        .getResult();
-  if (isa<arith::SelectOp>(inner))
-    return tile::SelectOp::create(builder, loc, operands[0], operands[1],
-                                  operands[2])
-        .getResult();
-  if (inner->getNumResults() != 1 || !inner->getName().getDialect() ||
-      !isa<arith::ArithDialect, math::MathDialect>(
-          *inner->getName().getDialect()))
-    return inner->emitError("has no form on tiles: a body of an operation in "
-                            "a group holds arith and math operations, "
-                            "linalg.index and tensor.extract");
-  return createLike(builder, inner, operands, type);
+  return createOnTiles(builder, inner, operands, type);
 }
 
 /// The run-time index `at` over the current tile.

@@ -24,6 +24,13 @@ namespace tilewright {
 mlir::Value createLike(mlir::OpBuilder &builder, mlir::Operation *op,
                        mlir::ValueRange operands, mlir::Type type);
 
+/// An operation of a body on tiles of one shape, which makes such a tile of
+/// `type`; an error where there is no such form.
+mlir::FailureOr<mlir::Value> createOnTiles(mlir::OpBuilder &builder,
+                                           mlir::Operation *op,
+                                           llvm::ArrayRef<mlir::Value> operands,
+                                           mlir::Type type);
+
 class BodyEvaluator {
 public:
   BodyEvaluator(NestPoint &point, MemoryAccess &memory)

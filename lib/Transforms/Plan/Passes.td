@@ -64,6 +64,60 @@ def ApplyLayouts : Pass<"tile-apply-layouts"> {
                            "mlir::arith::ArithDialect"];
 }
 
+def FormEpilogues : Pass<"tile-form-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Compute what follows a kernel element by element in its tasks";
+  let description = [{
+    Operations with `tile.epilogue` that follow a launch, directly or after each other, are computed on the tiles
+    that its kernel stores, before they are stored: the kernel becomes another one, which also takes what these
+    operations read, and the launch stands where the last of them stood. The kernel must only store tiles into its
+    result, and only the last result may be read elsewhere. Rows and columns that are added are loaded once for
+    each tile and repeated along it.
+
+    Before:
+    ```mlir
+    #xy = affine_map<(i, j) -> (i, j)>
+    #y = affine_map<(i, j) -> (j)>
+    tile.kernel @twice(%x: memref<8x16xf32>, %r: memref<8x16xf32>) grid(%i) {
+      %c0 = arith.constant 0 : index
+      %t = tile.load %x[%i, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+      %s = arith.addf %t, %t : !tile.tile<1x16xf32>
+      tile.store %s, %r[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+      tile.return
+    }
+    func.func @main(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> {
+      %c8 = arith.constant 8 : index
+      %e = tensor.empty() : tensor<8x16xf32>
+      %r = tile.launch @twice grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+      %y = linalg.generic {indexing_maps = [#xy, #y, #xy], iterator_types = ["parallel", "parallel"], tile.epilogue}
+          ins(%r, %b : tensor<8x16xf32>, tensor<16xf32>) outs(%e : tensor<8x16xf32>) {
+      ^bb0(%p: f32, %q: f32, %o: f32):
+        %s = arith.addf %p, %q : f32
+        linalg.yield %s : f32
+      } -> tensor<8x16xf32>
+      return %y : tensor<8x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    tile.kernel @twice_add(%x: memref<8x16xf32>, %b: memref<16xf32>, %r: memref<8x16xf32>) grid(%i) {
+      %c0 = arith.constant 0 : index
+      %t = tile.load %x[%i, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+      %s = arith.addf %t, %t : !tile.tile<1x16xf32>
+      %row = tile.load %b[%c0] : memref<16xf32>, !tile.tile<16xf32>
+    ...
+      %f = arith.addf %s, %rows : !tile.tile<1x16xf32>
+      tile.store %f, %r[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+    ...
+    %y = tile.launch @twice_add grid(%c8) ins(%x, %b : tensor<8x16xf32>, tensor<16xf32>)
+        outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+    ```
+  }];
+  let dependentDialects = ["mlir::tensor::TensorDialect",
+                           "mlir::arith::ArithDialect",
+                           "mlir::memref::MemRefDialect",
+                           "tilewright::tile::TileDialect"];
+}
+
 def MaterializeFills : Pass<"tile-materialize-fills"> {
   let summary = "Make a kernel's work of fills that are not only an initial value";
   let description = [{
@@ -318,6 +372,56 @@ def HoistInit : Pass<"tile-hoist-init", "mlir::ModuleOp"> {
                            "mlir::func::FuncDialect", "mlir::scf::SCFDialect",
                            "mlir::arith::ArithDialect",
                            "mlir::tensor::TensorDialect"];
+}
+
+def SinkReshapes : Pass<"tile-sink-reshapes"> {
+  let summary = "Let what follows a kernel element by element run over its result as it lies";
+  let description = [{
+    Kernels of products have results of two dimensions. Where a batch's are taken apart, and what follows goes over
+    them element by element, this goes over the two dimensions instead, and its result is taken apart: nothing
+    stands between it and the kernel then (`tile-plan-epilogues`). Operations that read another operand so that its
+    dimensions do not lie together stay.
+
+    Before:
+    ```mlir
+    #id = affine_map<(b, i, j) -> (b, i, j)>
+    #row = affine_map<(b, i, j) -> (j)>
+    tile.kernel @zeros(%r: memref<32x16xf32>) grid(%i) {
+      %c0 = arith.constant 0 : index
+      %t = arith.constant dense<0.0> : !tile.tile<1x16xf32>
+      tile.store %t, %r[%i, %c0] : !tile.tile<1x16xf32>, memref<32x16xf32>
+      tile.return
+    }
+    func.func @main(%q: tensor<4x8x16xf32>, %b: tensor<16xf32>) -> tensor<4x8x16xf32> {
+      %c32 = arith.constant 32 : index
+      %e = tensor.empty() : tensor<32x16xf32>
+      %r = tile.launch @zeros grid(%c32) outs(%e : tensor<32x16xf32>) -> (tensor<32x16xf32>)
+      %x = tensor.expand_shape %r [[0, 1], [2]] output_shape [4, 8, 16] : tensor<32x16xf32> into tensor<4x8x16xf32>
+      %f = tensor.empty() : tensor<4x8x16xf32>
+      %y = linalg.generic {indexing_maps = [#id, #id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+          ins(%x, %q, %b : tensor<4x8x16xf32>, tensor<4x8x16xf32>, tensor<16xf32>) outs(%f : tensor<4x8x16xf32>) {
+      ^bb0(%p: f32, %s: f32, %t: f32, %o: f32):
+        %m = arith.mulf %s, %t : f32
+        %n = arith.addf %p, %m : f32
+        linalg.yield %n : f32
+      } -> tensor<4x8x16xf32>
+      return %y : tensor<4x8x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %r = tile.launch @zeros
+    ...
+    %s = tensor.collapse_shape %q [[0, 1], [2]] : tensor<4x8x16xf32> into tensor<32x16xf32>
+    ...
+    linalg.generic {indexing_maps = [#map, #map, #map1, #map], iterator_types = ["parallel", "parallel"]}
+        ins(%r, %s, %b : tensor<32x16xf32>, tensor<32x16xf32>, tensor<16xf32>)
+    ...
+    tensor.expand_shape
+    ```
+  }];
+  let dependentDialects = ["mlir::tensor::TensorDialect",
+                           "mlir::affine::AffineDialect"];
 }
 
 def VerifyPlan : Pass<"tile-verify-plan", "mlir::ModuleOp"> {

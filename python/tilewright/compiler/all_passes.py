@@ -27,8 +27,8 @@ _FOLDERS: dict[str, str] = {
         "split_k split_masks transpose_operands"
     ),
     "plan.graph": (
-        "gather_joins mark_levels plan_fusion plan_host_work plan_levels plan_loops plan_orders plan_programs "
-        "plan_teams"
+        "gather_joins mark_levels plan_epilogues plan_fusion plan_host_work plan_levels plan_loops plan_orders "
+        "plan_programs plan_teams"
     ),
     "plan.lowbit": (
         "expand_decodes fuse_dequantization inline_widenings int8_matmul mark_widened narrow_operands "

@@ -47,6 +47,8 @@ CLUSTER = Integers("tile.cluster")
 CODE = Flag("tile.code")
 #: the machine that code is made for (on builtin.module)
 DEVICE = Anything("tile.device")
+#: computed in the tasks of the kernel that it follows, element by element (on linalg.)
+EPILOGUE = Flag("tile.epilogue")
 #: argument and dimension, in turn: sizes of a run that are one number (on tile.kernel, gpu.func, func.func,
 #: llvm.func)
 EQUAL_SIZES = Array("tile.equal_sizes")
@@ -262,6 +264,7 @@ ALL: dict[str, Decision] = {
     "tile.cluster": CLUSTER,
     "tile.code": CODE,
     "tile.device": DEVICE,
+    "tile.epilogue": EPILOGUE,
     "tile.equal_sizes": EQUAL_SIZES,
     "tile.fetched": FETCHED,
     "tile.gathers": GATHERS,

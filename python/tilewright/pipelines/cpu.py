@@ -42,6 +42,9 @@ _SPARSE: tuple[PassSpec, ...] = (
         "tile-lower-sparse", "products with encoded operands are kernels of their own, which others are planned around"
     ),
     PassSpec("tile-fold-transposes", "what these read and write transposed, their neighbours write and read so"),
+    PassSpec("tile-sink-reshapes", "batches are taken apart behind what follows these kernels element by element"),
+    PassSpec("tile-plan-epilogues", "what follows these kernels element by element, which fusion cannot reach into"),
+    PassSpec("tile-form-epilogues", "is computed in their tasks; what is left is planned for what they store"),
 )
 """What is known of zeros, before products are planned as dense ones."""
 

@@ -47,6 +47,9 @@ _SPARSE = (
     PassSpec("tile-plan-dynamic", "operands that a run fills with zeros, where finding them costs little"),
     PassSpec("tile-lower-sparse", "products with encoded operands are kernels of their own"),
     PassSpec("tile-fold-transposes", "what these read and write transposed, their neighbours write and read so"),
+    PassSpec("tile-sink-reshapes", "batches are taken apart behind what follows these kernels element by element"),
+    PassSpec("tile-plan-epilogues", "what follows these kernels element by element, which fusion cannot reach into"),
+    PassSpec("tile-form-epilogues", "is computed in their tasks; what is left is planned for what they store"),
 )
 
 PLAN = Phase(

@@ -19,6 +19,7 @@ from tilewright.plan.cost.sparse_pairs import (
     loads_alone,
     loads_of_pairs,
     saved_loads,
+    vectors_of_pairs,
 )
 from tilewright.plan.sparse.forms.cpu.pairs import paired, positions_of
 
@@ -37,6 +38,12 @@ def test_shares_have_bounds() -> None:
     assert expected_share(NM(2, 4, 0), 64, 2) == expected_share(NM(2, 4, 0), 64, 1) == 0.5
     assert expected_share(NM(4, 4, 0), 64, 256) == expected_share(NM(1, 1, 0), 64, 256) == 1
     assert expected_share(NM(31, 32, 0), 32, 256) <= 1
+
+
+def test_tasks_have_even_widths() -> None:
+    """No task is filled up by more than a vector; there are as many as the widest ones would be."""
+    assert [vectors_of_pairs(16, vectors) for vectors in (128, 16, 6, 5, 1, 0)] == [5, 4, 3, 5, 1, 1]
+    assert [vectors_of_pairs(32, vectors) for vectors in (64, 9, 8)] == [8, 5, 8]
 
 
 def test_loads() -> None:

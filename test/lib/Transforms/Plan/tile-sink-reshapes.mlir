@@ -1,0 +1,90 @@
+// RUN: tile-opt %s --tile-sink-reshapes | FileCheck-22 %s
+
+#id = affine_map<(b, i, j) -> (b, i, j)>
+#row = affine_map<(b, i, j) -> (j)>
+#of_batch = affine_map<(b, i, j) -> (b, j)>
+tile.kernel @zeros(%r: memref<32x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant dense<0.0> : !tile.tile<1x16xf32>
+  tile.store %t, %r[%i, %c0] : !tile.tile<1x16xf32>, memref<32x16xf32>
+  tile.return
+}
+
+// A bias, then a residual: both run over 32 rows; what one of each batch is added to, runs over batches.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[R:.*]] = tile.launch @zeros
+// CHECK-NOT: tensor.expand_shape
+// CHECK: %[[A:.*]] = linalg.generic {{.*}} ins(%[[R]], %{{.*}} : tensor<32x16xf32>, tensor<16xf32>)
+// CHECK: %[[Q:.*]] = tensor.collapse_shape %{{.*}} {{\[\[}}0, 1], [2]] : tensor<4x8x16xf32> into tensor<32x16xf32>
+// CHECK: %[[C:.*]] = linalg.generic {{.*}} ins(%[[A]], %[[Q]] : tensor<32x16xf32>, tensor<32x16xf32>)
+// CHECK: %[[X:.*]] = tensor.expand_shape %[[C]]
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %{{.*}} : tensor<4x8x16xf32>, tensor<4x16xf32>)
+func.func @main(%q: tensor<4x8x16xf32>, %b: tensor<16xf32>, %v: tensor<4x16xf32>) -> tensor<4x8x16xf32> {
+  %c32 = arith.constant 32 : index
+  %e = tensor.empty() : tensor<32x16xf32>
+  %r = tile.launch @zeros grid(%c32) outs(%e : tensor<32x16xf32>) -> (tensor<32x16xf32>)
+  %x = tensor.expand_shape %r [[0, 1], [2]] output_shape [4, 8, 16] : tensor<32x16xf32> into tensor<4x8x16xf32>
+  %f = tensor.empty() : tensor<4x8x16xf32>
+  %a = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %b : tensor<4x8x16xf32>, tensor<16xf32>) outs(%f : tensor<4x8x16xf32>) {
+  ^bb0(%p: f32, %s: f32, %o: f32):
+    %n = arith.addf %p, %s : f32
+    linalg.yield %n : f32
+  } -> tensor<4x8x16xf32>
+  %c = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%a, %q : tensor<4x8x16xf32>, tensor<4x8x16xf32>) outs(%f : tensor<4x8x16xf32>) {
+  ^bb0(%p: f32, %s: f32, %o: f32):
+    %n = arith.addf %p, %s : f32
+    linalg.yield %n : f32
+  } -> tensor<4x8x16xf32>
+  %y = linalg.generic {indexing_maps = [#id, #of_batch, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%c, %v : tensor<4x8x16xf32>, tensor<4x16xf32>) outs(%f : tensor<4x8x16xf32>) {
+  ^bb0(%p: f32, %s: f32, %o: f32):
+    %n = arith.addf %p, %s : f32
+    linalg.yield %n : f32
+  } -> tensor<4x8x16xf32>
+  return %y : tensor<4x8x16xf32>
+}
+
+// A sum is not element by element.
+// CHECK-LABEL: func.func @sum
+// CHECK: %[[X:.*]] = tensor.expand_shape
+// CHECK: linalg.generic {{.*}} ins(%[[X]] : tensor<4x8x16xf32>)
+func.func @sum(%f: tensor<4x16xf32>) -> tensor<4x16xf32> {
+  %c32 = arith.constant 32 : index
+  %e = tensor.empty() : tensor<32x16xf32>
+  %r = tile.launch @zeros grid(%c32) outs(%e : tensor<32x16xf32>) -> (tensor<32x16xf32>)
+  %x = tensor.expand_shape %r [[0, 1], [2]] output_shape [4, 8, 16] : tensor<32x16xf32> into tensor<4x8x16xf32>
+  %y = linalg.generic {indexing_maps = [#id, #of_batch], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%x : tensor<4x8x16xf32>) outs(%f : tensor<4x16xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %n = arith.addf %p, %o : f32
+    linalg.yield %n : f32
+  } -> tensor<4x16xf32>
+  return %y : tensor<4x16xf32>
+}
+
+// What is read beside a sum stays with it: a norm would else be two kernels.
+// CHECK-LABEL: func.func @norm
+// CHECK: %[[X:.*]] = tensor.expand_shape
+// CHECK: linalg.generic {{.*}} ins(%[[X]], %{{.*}} : tensor<4x8x16xf32>, tensor<4x16xf32>)
+func.func @norm(%f: tensor<4x16xf32>) -> tensor<4x8x16xf32> {
+  %c32 = arith.constant 32 : index
+  %e = tensor.empty() : tensor<32x16xf32>
+  %r = tile.launch @zeros grid(%c32) outs(%e : tensor<32x16xf32>) -> (tensor<32x16xf32>)
+  %x = tensor.expand_shape %r [[0, 1], [2]] output_shape [4, 8, 16] : tensor<32x16xf32> into tensor<4x8x16xf32>
+  %g = tensor.empty() : tensor<4x8x16xf32>
+  %s = linalg.generic {indexing_maps = [#id, #of_batch], iterator_types = ["parallel", "reduction", "parallel"]}
+      ins(%x : tensor<4x8x16xf32>) outs(%f : tensor<4x16xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %n = arith.addf %p, %o : f32
+    linalg.yield %n : f32
+  } -> tensor<4x16xf32>
+  %y = linalg.generic {indexing_maps = [#id, #of_batch, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %s : tensor<4x8x16xf32>, tensor<4x16xf32>) outs(%g : tensor<4x8x16xf32>) {
+  ^bb0(%p: f32, %t: f32, %o: f32):
+    %n = arith.subf %p, %t : f32
+    linalg.yield %n : f32
+  } -> tensor<4x8x16xf32>
+  return %y : tensor<4x8x16xf32>
+}

@@ -14,6 +14,7 @@ import pytest
 
 import tilewright as tw
 from models._graph import Graph
+from models.sparse_programs import SparseProduct
 
 F32 = np.dtype(np.float32)
 _SIZE = 256
@@ -140,3 +141,52 @@ def test_batches() -> None:
     np.testing.assert_allclose(first(compiled(x)), expected, rtol=1e-3, atol=1e-4)
     names = {kernel.name.partition("_")[0] for kernel in compiled.kernels}
     assert names == {"sparse", "reduce"}, [kernel.name for kernel in compiled.kernels]
+
+
+NM24 = "nm<2 : 4, axis = 1>"
+FORMS = {
+    "gemv": (SparseProduct("gemv", "nm<2 : 4, axis = 0>", (96, 64), 2, False, ("f32", "f32")), "cpu:x86-64-v3"),
+    "left": (SparseProduct("rows_in_lanes", NM24, (70, 96), 33, types=("f32", "f32"), init=True), "cpu"),
+    "half": (SparseProduct("gpu_mma_sp", NM24, (70, 130), 33, init=True), "cuda:sm_80"),
+    "half_90": (SparseProduct("gpu_mma_sp", NM24, (64, 128), 64), "cuda:sm_90a"),
+    "blocks": (SparseProduct("gpu_blocks", "block<[32, 32]>", (96, 128), 80, left=False), "cuda:sm_80"),
+    "shared": (SparseProduct("gpu_nm", "nm<8 : 32, axis = 1, unit = [32, 1]>", (64, 112), 48), "cuda:sm_80"),
+    "own": (SparseProduct("gpu_nm", "nm<2 : 4, axis = 0>", (96, 70), 40, False, ("f32", "f32")), "cuda:sm_80"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms(name: str) -> None:
+    """A maximum with zero of a sum with a row and a column, behind each family of kernels that there is."""
+    case, target = FORMS[name]
+    options = {"emulate": True} if target.startswith("cuda") else {}
+    model = tw.compile(_with_sum(case), target=target, weights={"w": case.weight()}, **options)
+    inputs = case.inputs()
+    product = case.expected(inputs)
+    row, column = (np.arange(size, dtype=F32) % 7 - 3 for size in product.shape[::-1])
+    expected = np.maximum(product + row + column[:, None], 0)
+    np.testing.assert_array_equal(first(model(*inputs, row, column)), expected)
+    names = [kernel.name for kernel in model.kernels]
+    assert any(one.startswith("sparse_") and one.endswith("_add") for one in names), names
+    assert not any(one.startswith("map") for one in names), names
+
+
+def _with_sum(case: SparseProduct) -> str:
+    """The program of a product, and what follows it."""
+    rows, columns = case.expected(case.inputs()).shape
+    y, sizes = f"tensor<{rows}x{columns}xf32>", f", %row: tensor<{columns}xf32>, %column: tensor<{rows}xf32>)"
+    head, _, tail = case.text().partition(") -> ")
+    maps = ", ".join(f"affine_map<(i, j) -> ({read})>" for read in ("i, j", "j", "i", "i, j"))
+    following = f"""
+  %none = arith.constant 0.0 : f32
+  %place = tensor.empty() : {y}
+  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel"]}}
+      ins(%y, %row, %column : {y}, tensor<{columns}xf32>, tensor<{rows}xf32>) outs(%place : {y}) {{
+  ^bb0(%f: f32, %g: f32, %h: f32, %o: f32):
+    %t = arith.addf %f, %g : f32
+    %u = arith.addf %t, %h : f32
+    %m = arith.maximumf %u, %none : f32
+    linalg.yield %m : f32
+  }} -> {y}
+  return %r"""
+    return f"{head}{sizes} -> {tail}".replace("\n  return %y", following)

@@ -38,7 +38,7 @@ DEVICES |= dict.fromkeys(
     ("tile-group-experts", "tile-lower-sparse", "tile-plan-dynamic", "tile-skip-masked-blocks"), "host-generic-avx512"
 )
 DEVICES["tile-skip-padding"] = "host-generic-avx512 padded=mask"
-DEVICES |= dict.fromkeys(("tile-bound-sizes", "tile-plan-mesh", "tile-fit-mesh"), "mesh:toy8x8")
+DEVICES |= dict.fromkeys(("tile-bound-sizes", "tile-plan-mesh", "tile-plan-streams", "tile-fit-mesh"), "mesh:toy8x8")
 
 
 def descriptions() -> dict[str, str]:

@@ -37,11 +37,14 @@ class StreamBlocks(Pass):
     ```
     After:
     ```mlir
-    scf.for ... -> (tensor<2048x512xf32>) {
-    tensor.extract_slice %x[%4, 0] [256, 512] [1, 1] {coremesh.outside = ...
-    linalg.generic ... ins(%extracted_slice : tensor<256x512xf32>) outs(%5 : tensor<256x512xf32>) {
+    %r = scf.for ... -> (tensor<2048x512xf32>) {
+    ...
+    tensor.extract_slice ... [256, 512] [1, 1] {coremesh.outside = ...
+    linalg.generic ... outs(%e : tensor<256x512xf32>) {
+    ...
     tensor.insert_slice ... {coremesh.outside = ...
     } {coremesh.streams}
+    return %r : tensor<2048x512xf32>
     ```
     """
 

@@ -1,8 +1,9 @@
 // RUN: tile-opt %s --tile-form-epilogues -split-input-file | FileCheck-22 %s
 
-// A column, a residual, a constant and a conversion meet the product in registers; the edge of a tile is loaded as it is
-// stored. What is left is one launch, which makes the last result.
-// CHECK: tile.kernel @rows_tanh(%{{.*}}: memref<?x16xf32>, %[[COL:.*]]: memref<?xf32>, %[[RES:.*]]: memref<?x16xf32>, %[[Y:.*]]: memref<?x16xf16>)
+// A column, a residual, a constant and a conversion meet the product in registers; the edge of a tile is loaded as
+// it is stored. What is left is one launch, which makes the last result.
+// CHECK: tile.kernel @rows_tanh(%{{.*}}: memref<?x16xf32>, %[[COL:.*]]: memref<?xf32>,
+// CHECK-SAME: %[[RES:.*]]: memref<?x16xf32>, %[[Y:.*]]: memref<?x16xf16>)
 // CHECK: %[[T:.*]] = tile.load %{{.*}}[%[[I:.*]], %[[J:.*]]] valid(%[[LEFT:.*]], %[[ALL:.*]]) : memref<?x16xf32>
 // CHECK: %[[S:.*]] = arith.addf %[[T]], %[[T]]
 // CHECK: %[[C:.*]] = tile.load %[[COL]][%[[I]]] valid(%[[LEFT]]) : memref<?xf32>, !tile.tile<4xf32>
@@ -64,7 +65,8 @@ func.func @main(%x: tensor<?x16xf32>, %v: tensor<?xf32>, %q: tensor<?x16xf32>) -
 
 // Rows of a tile of rank one along the first dimension: what both dimensions have is read along it, too; a kernel that
 // something else launches stays.
-// CHECK: tile.kernel @column_map(%{{.*}}: memref<8x4xf32>, %[[B:.*]]: memref<4xf32>, %[[T:.*]]: memref<4x8xf32>, %{{.*}}: memref<8x4xf32>)
+// CHECK: tile.kernel @column_map(%{{.*}}: memref<8x4xf32>, %[[B:.*]]: memref<4xf32>,
+// CHECK-SAME: %[[T:.*]]: memref<4x8xf32>, %{{.*}}: memref<8x4xf32>)
 // CHECK: %[[S:.*]] = memref.load %[[B]][%[[J:.*]]] : memref<4xf32>
 // CHECK: %[[SPLAT:.*]] = tile.splat %[[S]] : f32 -> !tile.tile<8xf32>
 // CHECK: %[[ROW:.*]] = tile.load %[[T]][%[[J]], %{{.*}}] : memref<4x8xf32>, !tile.tile<8xf32>

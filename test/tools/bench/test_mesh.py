@@ -61,7 +61,9 @@ def test_committed_products_of_figure_9():
     """MeshGEMM is never behind; in rendezvous and lock-step it is ahead of what is not bound by its multiply-adds."""
     tables = json.loads(max(RESULTS.glob("figure9-*.json")).read_text())["tables"]
     assert [len(tables[f"figure9_{side}"]) for side in SIDES] == [9] * 4
-    for row in (row for table in tables.values() for row in table):
+    every = [row for table in tables.values() for row in table]
+    assert all(sum(name in row for row in every) >= 33 for name in ALGORITHMS)  # the last three take minutes
+    for row in every:
         others = {name: row[name] for name in ALGORITHMS if name in row and name != "meshgemm"}
         assert row["meshgemm"] <= min(others.values()), row
         if not row["what"].endswith("dataflow"):

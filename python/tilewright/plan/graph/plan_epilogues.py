@@ -135,6 +135,8 @@ def _joins(op: ir.Operation, made: list[ir.Operation]) -> bool:
     """Whether a tile of its result follows from the same tile of what is made, and from operands that are loaded."""
     if op.name != "linalg.generic" or any(kinds(op)) or decisions.HOST.on(op) or reason_for_host(op) is not None:
         return False
+    if decisions.EPILOGUE.on(op):  # a gate, which another launch computes
+        return False
     block = body(op)
     if any(True for _ in block.arguments[len(block.arguments) - 1].uses):
         return False

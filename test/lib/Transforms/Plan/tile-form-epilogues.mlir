@@ -99,3 +99,76 @@ func.func @main(%x: tensor<8x4xf32>, %b: tensor<4xf32>, %t: tensor<4x8xf32>) -> 
   %z = tile.launch @column grid(%c4) ins(%y : tensor<8x4xf32>) outs(%f : tensor<8x4xf32>) -> (tensor<8x4xf32>)
   return %y, %z : tensor<8x4xf32>, tensor<8x4xf32>
 }
+
+// -----
+
+// A gate follows from two launches: the first one computes it, the other what comes before.
+// CHECK: tile.kernel @rows_map(%{{.*}}: memref<8x16xf32>, %[[A:.*]]: memref<8x16xf32>, %{{.*}}: memref<8x16xf32>)
+// CHECK: arith.mulf
+// CHECK: tile.kernel @rows_tanh(%{{.*}}: memref<8x16xf32>, %{{.*}}: memref<8x16xf32>)
+// CHECK: %[[V:.*]] = tile.launch @rows_tanh grid(%{{.*}}) ins(%{{.*}} : tensor<8x16xf32>)
+// CHECK: tile.launch @rows_map grid(%{{.*}}) ins(%{{.*}}, %[[V]] : tensor<8x16xf32>, tensor<8x16xf32>)
+// CHECK-NOT: linalg.generic
+#xy = affine_map<(i, j) -> (i, j)>
+tile.kernel @rows(%x: memref<8x16xf32>, %r: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  tile.store %t, %r[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  tile.return
+}
+func.func @main(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c8 = arith.constant 8 : index
+  %e = tensor.empty() : tensor<8x16xf32>
+  %u = tile.launch @rows grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  %v = tile.launch @rows grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  %a = linalg.generic {indexing_maps = [#xy, #xy], iterator_types = ["parallel", "parallel"], tile.epilogue}
+      ins(%v : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %t = math.tanh %p : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  %y = linalg.generic {indexing_maps = [#xy, #xy, #xy], iterator_types = ["parallel", "parallel"], tile.epilogue}
+      ins(%a, %u : tensor<8x16xf32>, tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %t = arith.mulf %p, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
+
+// -----
+
+// Two residuals in a row: each is added where what it follows is made; a column lies in three dimensions.
+// CHECK: tile.kernel @rows_add(%{{.*}}: memref<8x16xf32>, %{{.*}}: memref<1x8x1xf32>, %{{.*}}: memref<8x16xf32>)
+// CHECK: tile.load %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] dims [1] : memref<1x8x1xf32>, !tile.tile<1xf32>
+// CHECK: tile.kernel @rows_add_0(%{{.*}}: memref<8x16xf32>, %{{.*}}: memref<8x16xf32>, %{{.*}}: memref<8x16xf32>)
+// CHECK: %[[A:.*]] = tile.launch @rows_add grid
+// CHECK: tile.launch @rows_add_0 grid(%{{.*}}) ins(%[[A]], %[[A]] : tensor<8x16xf32>, tensor<8x16xf32>)
+// CHECK-NOT: linalg.generic
+#xy = affine_map<(i, j) -> (i, j)>
+#column = affine_map<(i, j) -> (0, i, 0)>
+tile.kernel @rows(%x: memref<8x16xf32>, %r: memref<8x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %t = tile.load %x[%i, %c0] : memref<8x16xf32>, !tile.tile<1x16xf32>
+  tile.store %t, %r[%i, %c0] : !tile.tile<1x16xf32>, memref<8x16xf32>
+  tile.return
+}
+func.func @main(%x: tensor<8x16xf32>, %c: tensor<1x8x1xf32>) -> tensor<8x16xf32> {
+  %c8 = arith.constant 8 : index
+  %e = tensor.empty() : tensor<8x16xf32>
+  %u = tile.launch @rows grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  %a = linalg.generic {indexing_maps = [#xy, #column, #xy], iterator_types = ["parallel", "parallel"], tile.epilogue}
+      ins(%u, %c : tensor<8x16xf32>, tensor<1x8x1xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %t = arith.addf %p, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  %v = tile.launch @rows grid(%c8) ins(%a : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  %y = linalg.generic {indexing_maps = [#xy, #xy, #xy], iterator_types = ["parallel", "parallel"], tile.epilogue}
+      ins(%v, %a : tensor<8x16xf32>, tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %t = arith.addf %p, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}

@@ -89,3 +89,29 @@ func.func @other(%x: tensor<8x16xf32>, %q: tensor<16x8xf32>)
   } -> tensor<16x8xf32>
   return %a, %s, %b, %c : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<16x8xf32>
 }
+
+// A gate follows from two launches: each computes what is left to it.
+// CHECK-LABEL: func.func @gate
+// CHECK: tile.epilogue
+// CHECK: math.tanh
+// CHECK: tile.epilogue
+// CHECK: arith.mulf
+func.func @gate(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %c8 = arith.constant 8 : index
+  %e = tensor.empty() : tensor<8x16xf32>
+  %u = tile.launch @stores grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  %v = tile.launch @stores grid(%c8) ins(%x : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) -> (tensor<8x16xf32>)
+  %a = linalg.generic {indexing_maps = [#xy, #xy], iterator_types = ["parallel", "parallel"]}
+      ins(%v : tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %t = math.tanh %p : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  %y = linalg.generic {indexing_maps = [#xy, #xy, #xy], iterator_types = ["parallel", "parallel"]}
+      ins(%a, %u : tensor<8x16xf32>, tensor<8x16xf32>) outs(%e : tensor<8x16xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %t = arith.mulf %p, %q : f32
+    linalg.yield %t : f32
+  } -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}

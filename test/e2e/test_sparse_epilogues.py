@@ -143,6 +143,54 @@ def test_batches() -> None:
     assert names == {"sparse", "reduce"}, [kernel.name for kernel in compiled.kernels]
 
 
+@pytest.mark.parametrize("gated", [0, 1])
+def test_gates(gated: int) -> None:
+    """A gate follows from two products: one of them computes it, the other what comes before it."""
+    g, w = Graph("gates", 17), [weight("2:4"), -weight("2:4")]
+    x = g.input("x", F32, [128, _SIZE])
+    made = [g.op("MatMul", x, g.weight(one, f"w{number}")) for number, one in enumerate(w)]
+    made[gated] = g.op("Tanh", made[gated])
+    g.output(g.op("Mul", *made), "y", F32, [128, _SIZE])
+    compiled = tw.compile(g.model(), "cpu:x86-64-v3")
+    x, _ = given(128)
+    expected = [x @ one for one in w]
+    expected[gated] = np.tanh(expected[gated])
+    np.testing.assert_allclose(first(compiled(x)), expected[0] * expected[1], rtol=1e-4, atol=1e-5)
+    names = [kernel.name for kernel in compiled.kernels]
+    assert all(name.startswith("sparse_") for name in names), names
+
+
+def test_residuals_in_a_row() -> None:
+    """What one product's tasks add to is read by the next product, and added to its result."""
+    g, w = Graph("residuals", 17), weight("2:4")
+    x = g.input("x", F32, [128, _SIZE])
+    y = x
+    for number in range(3):
+        y = g.op("Add", g.op("Relu", g.op("MatMul", y, g.weight(w * (number + 1), f"w{number}"))), y)
+    g.output(y, "y", F32, [128, _SIZE])
+    compiled = tw.compile(g.model(), "cpu:x86-64-v3")
+    x, _ = given(128)
+    expected = x
+    for number in range(3):
+        expected = np.maximum(expected @ (w * (number + 1)), 0) + expected
+    np.testing.assert_allclose(first(compiled(x)), expected, rtol=1e-3, atol=1e-4)
+    names = [kernel.name for kernel in compiled.kernels]
+    assert all(name.startswith("sparse_") for name in names), names
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_columns_of_batches(batches: int) -> None:
+    """A column that each batch has of its own."""
+    g, w, sizes = Graph("columns", 17), weight("2:4"), [batches, 128 // batches]
+    x, column = g.input("x", F32, [*sizes, _SIZE]), g.input("column", F32, [*sizes, 1])
+    g.output(g.op("Mul", g.op("MatMul", x, g.weight(w, "w")), column), "y", F32, [*sizes, _SIZE])
+    compiled = tw.compile(g.model(), "cpu:x86-64-v3")
+    x, column = (one.reshape(*sizes, -1) for one in given(128))
+    np.testing.assert_allclose(first(compiled(x, column)), x @ w * column, rtol=1e-4, atol=1e-5)
+    names = [kernel.name for kernel in compiled.kernels]
+    assert all(name.startswith("sparse_") for name in names), names
+
+
 NM24 = "nm<2 : 4, axis = 1>"
 FORMS = {
     "gemv": (SparseProduct("gemv", "nm<2 : 4, axis = 0>", (96, 64), 2, False, ("f32", "f32")), "cpu:x86-64-v3"),

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/ReshapeOpsUtils.h"
 
 using namespace mlir;
 
@@ -63,12 +64,71 @@ void foldCollapse(Operation *op) {
   collapse->erase();
 }
 
+/// An operand's map, and which of its dimensions lie together, without those of
+/// one element that the operation reads at zero: no loop runs over these.
+struct Reduced {
+  AffineMap map;
+  SmallVector<int64_t> shape;
+  std::optional<SmallVector<ReassociationIndices>> groups;
+
+  static Reduced of(linalg::GenericOp op, OpOperand &operand) {
+    Reduced found = {op.getMatchingIndexingMap(&operand), {}, std::nullopt};
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    SmallVector<AffineExpr> left;
+    for (auto [at, size] :
+         llvm::zip_equal(found.map.getResults(), type.getShape())) {
+      if (size == 1 && isa<AffineConstantExpr>(at))
+        continue;
+      left.push_back(at);
+      found.shape.push_back(size);
+    }
+    if (left.size() == type.getShape().size())
+      return found;
+    found.groups =
+        getReassociationIndicesForCollapse(type.getShape(), found.shape);
+    if (found.groups)
+      found.map =
+          AffineMap::get(found.map.getNumDims(), 0, left, op->getContext());
+    return found;
+  }
+};
+
+/// Whether an operation reads all operands so that each group of its loops is
+/// one loop; they lose dimensions of one element for that.
+bool alignOperands(linalg::GenericOp op,
+                   ArrayRef<ReassociationIndices> groups) {
+  if (!llvm::all_of(op->getOperandTypes(), llvm::IsaPred<RankedTensorType>))
+    return false;
+  SmallVector<Reduced> reduced;
+  SmallVector<AffineMap> maps;
+  for (OpOperand &operand : op->getOpOperands()) {
+    reduced.push_back(Reduced::of(op, operand));
+    maps.push_back(reduced.back().map);
+  }
+  if (!llvm::all_of(maps,
+                    [](AffineMap map) { return map.isProjectedPermutation(); }))
+    return false;
+  if (!linalg::areDimSequencesPreserved(maps, groups))
+    return false;
+  OpBuilder b(op);
+  for (auto [operand, one] : llvm::zip_equal(op->getOpOperands(), reduced)) {
+    if (!one.groups)
+      continue;
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    operand.set(tensor::CollapseShapeOp::create(
+        b, op.getLoc(), RankedTensorType::get(one.shape, type.getElementType()),
+        operand.get(), *one.groups));
+  }
+  op.setIndexingMapsAttr(b.getAffineMapArrayAttr(maps));
+  return true;
+}
+
 /// Lets an operation run over what was expanded, and expands its result;
 /// returns that, null where another operand does not lie so.
 Value sink(tensor::ExpandShapeOp expand, linalg::GenericOp op) {
   SmallVector<ReassociationIndices> groups = expand.getReassociationIndices();
   if (!isElementwise(op) || !readsInPlace(op, expand.getResult()) ||
-      !linalg::areDimSequencesPreserved(op.getIndexingMapsArray(), groups))
+      !alignOperands(op, groups))
     return {};
   IRRewriter rewriter(op);
   FailureOr<linalg::CollapseResult> made =

@@ -46,6 +46,30 @@ func.func @main(%q: tensor<4x8x16xf32>, %b: tensor<16xf32>, %v: tensor<4x16xf32>
   return %y : tensor<4x8x16xf32>
 }
 
+// A column that every batch has of its own is one column, a number for all is one still.
+// CHECK-LABEL: func.func @columns
+// CHECK: %[[R:.*]] = tile.launch @zeros
+// CHECK: %[[D:.*]] = tensor.collapse_shape %{{.*}} {{\[\[}}0], [1, 2]] : tensor<4x8x1xf32> into tensor<4x8xf32>
+// CHECK: %[[N:.*]] = tensor.collapse_shape %{{.*}} [] : tensor<1x1x1xf32> into tensor<f32>
+// CHECK: %[[C:.*]] = tensor.collapse_shape %[[D]] {{\[\[}}0, 1]] : tensor<4x8xf32> into tensor<32xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[R]], %[[C]], %[[N]] : tensor<32x16xf32>, tensor<32xf32>, tensor<f32>)
+func.func @columns(%c: tensor<4x8x1xf32>, %n: tensor<1x1x1xf32>) -> tensor<4x8x16xf32> {
+  %c32 = arith.constant 32 : index
+  %e = tensor.empty() : tensor<32x16xf32>
+  %r = tile.launch @zeros grid(%c32) outs(%e : tensor<32x16xf32>) -> (tensor<32x16xf32>)
+  %x = tensor.expand_shape %r [[0, 1], [2]] output_shape [4, 8, 16] : tensor<32x16xf32> into tensor<4x8x16xf32>
+  %f = tensor.empty() : tensor<4x8x16xf32>
+  %y = linalg.generic {indexing_maps = [#id, affine_map<(b, i, j) -> (b, i, 0)>, affine_map<(b, i, j) -> (0, 0, 0)>,
+      #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %c, %n : tensor<4x8x16xf32>, tensor<4x8x1xf32>, tensor<1x1x1xf32>) outs(%f : tensor<4x8x16xf32>) {
+  ^bb0(%p: f32, %s: f32, %t: f32, %o: f32):
+    %m = arith.mulf %p, %s : f32
+    %z = arith.mulf %m, %t : f32
+    linalg.yield %z : f32
+  } -> tensor<4x8x16xf32>
+  return %y : tensor<4x8x16xf32>
+}
+
 // A sum is not element by element.
 // CHECK-LABEL: func.func @sum
 // CHECK: %[[X:.*]] = tensor.expand_shape

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from tilewright.core.dtypes import of_mlir
@@ -12,11 +13,12 @@ from tilewright.ir.generics import kinds, maps
 from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.targets.mesh.attributes import Fixed
+from tilewright.targets.mesh.bodies.captures import captures
 from tilewright.targets.mesh.computations import Product, computation, loop_sizes
 from tilewright.targets.mesh.cutting.choice import fits_in_parts
 from tilewright.targets.mesh.cutting.sizes import sizes_of
 from tilewright.targets.mesh.elements.rows import gather, rows_loops
-from tilewright.targets.mesh.elements.spread import is_by_rows
+from tilewright.targets.mesh.elements.spread import is_by_rows, table_bytes
 from tilewright.targets.mesh.images.windows import Terms, terms
 from tilewright.targets.mesh.streaming.blocks import Blocks
 
@@ -40,7 +42,7 @@ class Demand:
         found = computation(op)
         if not isinstance(found, Product):
             return True
-        return fits_in_parts(sizes_of(op, found, blocks.cut, self.fixed), self.side, self.room)
+        return fits_in_parts(sizes_of(op, found, blocks.cut, self._fixed_beside(op, blocks)), self.side, self.room)
 
     def told(self, op: ir.Operation, blocks: Blocks) -> str:
         """For a remark."""
@@ -66,11 +68,11 @@ class Demand:
     def bytes(self, op: ir.Operation, blocks: Blocks) -> int:
         """Bytes of a core for a block of each operand and of the result."""
         found, cut = computation(op), blocks.cut
-        split = self._split(op, cut)
+        split, fixed = self._split(op, cut), self._fixed_beside(op, blocks)
         total = 0
         for number, (value, map_) in enumerate(zip(op.operands, maps(op), strict=True)):
             is_result = number == len(op.operands) - 1
-            if isinstance(found, Product | str) and not is_result and self.fixed(value):
+            if isinstance(found, Product | str) and not is_result and fixed(value):
                 continue  # weights and filters come in part by part
             reads = [terms_of(expr) for expr in map_.results]
             shape = list(ir.RankedTensorType(value.type).shape)
@@ -78,7 +80,24 @@ class Demand:
             copies = 2 if any(one is not None and len(one) > 1 for one in reads) else 1  # windows with their borders
             copies += is_result and isinstance(found, Product) and bool(found.batch)
             total += copies * prod(counts) * of_mlir(str(ir.RankedTensorType(value.type).element_type)).itemsize
-        return total
+        return total + self._picked(op)
+
+    def _picked(self, op: ir.Operation) -> int:
+        """Bytes of what elements are picked from: a core holds all of it, whatever the blocks, if it can."""
+        around = captures(op, loop_sizes(op))
+        if isinstance(around, str) or not around.tables or is_by_rows(op, self.side, self.room):
+            return 0
+        return table_bytes(around, self.side)
+
+    def _fixed_beside(self, op: ir.Operation, blocks: Blocks) -> Callable[[ir.Value], bool]:
+        """Which values are the same in each turn of the loops over blocks, too: not a weight that is cut itself."""
+        cut = {loop for loop, count in enumerate(blocks.counts) if count > 1}
+        open_ = {
+            value
+            for value, map_ in zip(op.operands, maps(op), strict=True)
+            if any(loop in cut for expr in map_.results for loop, _ in terms_of(expr) or [])
+        }
+        return lambda value: value not in open_ and self.fixed(value)
 
     def _extent(self, read: Terms | None, size: int, cut: list[int], split: set[int]) -> int:
         """Elements that a core has along a dimension."""

@@ -90,6 +90,23 @@ def test_products_of_what_streams(target: str) -> None:
     assert str(compiled.module).count("scf.for") == 2
 
 
+def test_columns_of_a_wide_weight_come_in_with_each_block(target: str) -> None:
+    """Two rows of 9000 results are too many for a core: a weight that is cut with them counts as what streams does."""
+    g = GraphBuilder("wide")
+    g.output(g.op("MatMul", g.input("x", np.float32, [2, 16]), g.weight(drawn(16, 9000))), "y", np.float32, [2, 9000])
+    compiled = near_reference(g.model(), target, drawn(2, 16))
+    assert "blocks of" in compiled.explain()
+
+
+def test_what_is_picked_from_counts(target: str) -> None:
+    """A core has all of a table beside a block of what is picked, of which a run says how much counts."""
+    g = GraphBuilder("picked")
+    x, holds = g.input("x", np.float32, [100, 64]), g.input("c", np.bool_, [100])
+    g.output(g.op("Relu", g.op("Compress", x, holds, axis=0)), "y", np.float32, ["n", 64])
+    compiled = near_reference(g.model(), target, drawn(100, 64), np.arange(100) % 3 > 0)
+    assert "blocks of" in compiled.explain()
+
+
 def test_images(target: str) -> None:
     """Windows reach beyond the rows of a block; a border is made outside."""
     g = GraphBuilder("image")

@@ -41,6 +41,12 @@ class Held:
     waits: bool = False
     untouched: set[int] = field(default_factory=set)
 
+    def is_beside(self, place: int) -> bool:
+        """Whether it is counted beside the program at a place: what `Memory.counts` says of all of them."""
+        if place in self.untouched:
+            return False
+        return (self.stays and place != self.made) or any(first < place < last for first, last in self.spans)
+
 
 class Places:
     """The place of each op, by what it makes or holds: the hash of an op changes with its operands and attributes."""
@@ -112,7 +118,8 @@ class Memory:
 
     def beside(self, at: int) -> list[Held]:
         """The values that are counted beside a program, by its number among these."""
-        return [one for one in self.held if self.counts(one)[at]]
+        place = int(self.at[at])
+        return [one for one in self.held if one.is_beside(place)]
 
     def end_of(self, op: ir.Operation) -> float:
         """The place of the last op in a loop or branch; its own for any other."""

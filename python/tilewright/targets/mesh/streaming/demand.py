@@ -48,6 +48,12 @@ class Demand:
         """For a remark."""
         return f"{self.bytes(op, blocks):,} bytes of a core and more, which has {self.room:,}"
 
+    def cuts_weight(self, op: ir.Operation, blocks: Blocks) -> bool:
+        """Whether a weight or filter is cut, too: what comes in with each block are all of its elements."""
+        fixed = self._fixed_beside(op, blocks)
+        is_read = isinstance(computation(op), Product | str)
+        return is_read and any(self.fixed(value) and not fixed(value) for value in list(op.operands)[:-1])
+
     def loops(self, op: ir.Operation) -> list[int]:
         """Loops that can be cut: those of the result, the outermost first."""
         sizes = loop_sizes(op)

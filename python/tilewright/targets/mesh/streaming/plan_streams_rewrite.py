@@ -42,7 +42,9 @@ def _tell(op: ir.Operation, demand: Demand) -> None:
     sizes = loop_sizes(op)
     whole = Blocks.whole(sizes)
     why = "as what it reads is" if demand.fits(op, whole, 1) else f"as a whole it takes {demand.told(op, whole)}"
-    remark(op, f"streams through the grid in {Blocks.of(op, sizes)}: {why}")
+    blocks = Blocks.of(op, sizes)
+    weight = "; of its weight all elements come in so, none condensed" if demand.cuts_weight(op, blocks) else ""
+    remark(op, f"streams through the grid in {blocks}: {why}{weight}")
 
 
 def _follow(op: ir.Operation, whole: Blocks, demand: Demand) -> None:

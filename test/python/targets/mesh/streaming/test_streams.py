@@ -71,6 +71,20 @@ def test_layers_of_many_rows_share_a_loop(target: str) -> None:
     assert "streams through the grid in 8 blocks of 32 along d0" in compiled.explain()
 
 
+@pytest.mark.parametrize("kept", [0.1, 1.0])
+def test_condensed_weights_beside_blocks(target: str, kept: float) -> None:
+    """Weights without zeros, or as codes, are the same for all blocks of rows: they stay condensed."""
+    random, g = np.random.default_rng(3), GraphBuilder("condensed")
+    if kept < 1:
+        weight = g.weight(drawn(64, 128) * (random.random((64, 128)) < kept))
+    else:
+        codes, scale = random.integers(-8, 8, (64, 128)).astype(np.int8), np.float32(0.1)
+        weight = g.op("DequantizeLinear", g.weight(codes), g.weight(scale), g.weight(np.int8(0)))
+    g.output(g.op("Relu", g.op("MatMul", g.input("x", np.float32, [251, 64]), weight)), "y", np.float32, [251, 128])
+    text = near_reference(g.model(), target, drawn(251, 64)).explain()
+    assert "blocks of 63 along d0" in text and "condensed_meshgemm" in text and "none condensed" not in text
+
+
 def test_weights_come_in_while_programs_run(target: str) -> None:
     """Where there is room for the next part of a weight, as in two buffers; the time that is left is counted."""
     compiled = near_reference(layers(16, 128, 128), target, drawn(16, 128))
@@ -95,7 +109,7 @@ def test_columns_of_a_wide_weight_come_in_with_each_block(target: str) -> None:
     g = GraphBuilder("wide")
     g.output(g.op("MatMul", g.input("x", np.float32, [2, 16]), g.weight(drawn(16, 9000))), "y", np.float32, [2, 9000])
     compiled = near_reference(g.model(), target, drawn(2, 16))
-    assert "blocks of" in compiled.explain()
+    assert "of its weight all elements come in so, none condensed" in compiled.explain()
 
 
 def test_what_is_picked_from_counts(target: str) -> None:

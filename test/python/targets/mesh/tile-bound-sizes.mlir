@@ -135,6 +135,37 @@ func.func @either(%x: tensor<6xf32>, %is: i1) -> tensor<?xf32> {
   return %0 : tensor<?xf32>
 }
 
+// What one value of a loop hands to another has the size that it has got by then: of the first loop they change places
+// and keep theirs, of the others one is cut in each turn, and the next turn hands that on.
+// CHECK-LABEL: func.func @handed_on
+// CHECK: scf.for {{.*}} -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK: scf.for {{.*}} -> (tensor<?xf32>, tensor<?xf32>)
+// CHECK: scf.while {{.*}} : (tensor<?xf32>, tensor<?xf32>, index) -> (tensor<?xf32>, tensor<?xf32>, index)
+func.func @handed_on(%x: tensor<8xf32>, %n: index, %m: index) -> (tensor<?xf32>, tensor<?xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %a = tensor.extract_slice %x[0] [%n] [1] : tensor<8xf32> to tensor<?xf32>
+  %0:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%p = %a, %q = %a) -> (tensor<?xf32>, tensor<?xf32>) {
+    scf.yield %q, %p : tensor<?xf32>, tensor<?xf32>
+  }
+  %1:2 = scf.for %i = %c0 to %c3 step %c1 iter_args(%p = %a, %q = %a) -> (tensor<?xf32>, tensor<?xf32>) {
+    %s = tensor.extract_slice %p[0] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+    scf.yield %s, %p : tensor<?xf32>, tensor<?xf32>
+  }
+  %2:3 = scf.while (%p = %a, %q = %a, %k = %c0) : (tensor<?xf32>, tensor<?xf32>, index)
+      -> (tensor<?xf32>, tensor<?xf32>, index) {
+    %more = arith.cmpi slt, %k, %c3 : index
+    scf.condition(%more) %p, %q, %k : tensor<?xf32>, tensor<?xf32>, index
+  } do {
+  ^bb0(%p: tensor<?xf32>, %q: tensor<?xf32>, %k: index):
+    %s = tensor.extract_slice %p[0] [%m] [1] : tensor<?xf32> to tensor<?xf32>
+    %l = arith.addi %k, %c1 : index
+    scf.yield %s, %p, %l : tensor<?xf32>, tensor<?xf32>, index
+  }
+  return %0#1, %1#1, %2#1 : tensor<?xf32>, tensor<?xf32>, tensor<?xf32>
+}
+
 // A size that becomes known behind a loop: what the loop gives is read as it is.
 // CHECK-LABEL: func.func @known
 // CHECK: %[[LOOP:.*]] = scf.for {{.*}} -> (tensor<6xi64>)

@@ -38,6 +38,7 @@ class Regions:
         self._bounder = bounder
         self._entered: list[ir.Operation] = []  # a list: an op's hash changes with its operands
         self._names: dict[ir.Value, tuple[_Name, ...]] = {}
+        self._assumed: list[tuple[ir.Value, ir.Value]] = []  # arguments, and what the end of an iteration feeds them
         self._around = bounder.function
 
     def enter(self, op: ir.Operation) -> list[tuple[Carried, _Kind]]:
@@ -76,10 +77,14 @@ class Regions:
 
     def _sizes(self, op: ir.Operation, group: Carried) -> _Kind | None:
         """The sizes of all that feeds a group."""
-        self._names.clear()
         self._around = op
-        feeds = [self._of(user.operands[number]) for user, number in group.feeds]
-        sizes = self._joined(op, *feeds) if op.name == "scf.if" else feeds[0] if len({*feeds}) == 1 else None
+        apart: set[ir.Value] = set()
+        while True:
+            sizes = self._assuming(apart, op, group)
+            broken = {value for value, other in self._assumed if self._of(value) != self._of(other)}
+            if not broken:
+                break
+            apart |= broken
         if sizes is None or any(
             isinstance(size, tuple) or (isinstance(size, ir.Value) and _is_inside(size, op)) for size in sizes
         ):
@@ -90,12 +95,21 @@ class Regions:
             return None
         return _Kind(of_shape(group.type, [most for most, _ in found]), tuple(size for _, size in found))
 
+    def _assuming(self, apart: set[ir.Value], op: ir.Operation, group: Carried) -> tuple[_Name, ...] | None:
+        """The same, if all arguments but these keep the sizes that they begin with."""
+        self._names = {value: _unknown(value) for value in apart}
+        self._assumed.clear()
+        feeds = [self._of(user.operands[number]) for user, number in group.feeds]
+        if op.name == "scf.if":
+            return self._joined(op, *feeds)
+        return feeds[0] if len({*feeds}) == 1 else None
+
     def _of(self, value: ir.Value) -> tuple[_Name, ...]:
         if value not in self._names:
-            kind = ir.RankedTensorType(value.type)
-            unknown = tuple((value, dim) if size == OPEN else size for dim, size in enumerate(kind.shape))
+            unknown = _unknown(value)
             self._names[value] = unknown  # in case it is asked for on the way
-            self._names[value] = unknown if kind.has_static_shape else self._found(value) or unknown
+            is_known = ir.RankedTensorType(value.type).has_static_shape
+            self._names[value] = unknown if is_known else self._found(value) or unknown
         return self._names[value]
 
     def _found(self, value: ir.Value) -> tuple[_Name, ...] | None:
@@ -136,20 +150,29 @@ class Regions:
         return tuple(sizes)
 
     def _argument(self, value: ir.BlockArgument) -> tuple[_Name, ...] | None:
-        """As the first of what is carried, which is so if the others are: that is asked for, too."""
+        """As the first of what is carried, which is so if what an iteration feeds is: that is noted to be asked for."""
         loop, at = value.owner.owner.operation, value.arg_number
         if loop in self._entered:
             return None
         if loop.name == "scf.for":
+            self._assumed.append((value, terminator(loop.regions[0]).operands[at - 1]))
             return self._of(loop.operands[2 + at])
         if loop.name != "scf.while":
             return None
-        is_tested = value.owner == loop.regions[0].blocks[0]
-        return self._of(loop.operands[at] if is_tested else terminator(loop.regions[0]).operands[1 + at])
+        if value.owner != loop.regions[0].blocks[0]:
+            return self._of(terminator(loop.regions[0]).operands[1 + at])
+        self._assumed.append((value, terminator(loop.regions[1]).operands[at]))
+        return self._of(loop.operands[at])
 
     def _same(self, one: ir.Value, other: ir.Value) -> tuple[_Name, ...] | None:
         found = self._of(one)
         return found if found == self._of(other) else None
+
+
+def _unknown(value: ir.Value) -> tuple[_Name, ...]:
+    """Its own dimensions, where its type says no number."""
+    shape = ir.RankedTensorType(value.type).shape
+    return tuple((value, dim) if size == OPEN else size for dim, size in enumerate(shape))
 
 
 def _is_inside(value: ir.Value, op: ir.Operation) -> bool:

@@ -97,6 +97,11 @@ def body(op: ir.Operation) -> ir.Block:
     return op.regions[0].blocks[0]
 
 
+def has_regions(op: ir.Operation) -> bool:
+    """Whether something in the body has a body of its own, as branches have."""
+    return any(len(one.regions) for one in operations_of(body(op)))
+
+
 def terminator(region: ir.Region) -> ir.Operation:
     """The last operation of a region's only block."""
     block = region.blocks[0]

@@ -117,6 +117,28 @@ func.func @placed(%x: tensor<8x3xf32>, %y: tensor<9x4xf32>, %at: index, %n: inde
   return %b, %c : tensor<9x4xf32>, tensor<?xf32>
 }
 
+// What branches in a body is left as it is: what does not count might divide by 0 there.
+// CHECK-LABEL: func.func @branching
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<?xi32>) outs(%{{.*}} : tensor<?xi32>)
+func.func @branching(%x: tensor<8xi32>, %n: index) -> tensor<?xi32> {
+  %a = tensor.extract_slice %x[0] [%n] [1] : tensor<8xi32> to tensor<?xi32>
+  %e = tensor.empty(%n) : tensor<?xi32>
+  %r = linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]}
+      ins(%a : tensor<?xi32>) outs(%e : tensor<?xi32>) {
+  ^bb0(%v: i32, %out: i32):
+    %c7 = arith.constant 7 : i32
+    %is = arith.cmpi slt, %v, %c7 : i32
+    %s = scf.if %is -> i32 {
+      %q = arith.divsi %c7, %v : i32
+      scf.yield %q : i32
+    } else {
+      scf.yield %v : i32
+    }
+    linalg.yield %s : i32
+  } -> tensor<?xi32>
+  return %r : tensor<?xi32>
+}
+
 // One of two sizes, as a branch is taken.
 // CHECK-LABEL: func.func @either
 // CHECK: %[[SIZE:.*]] = arith.select %{{.*}}, %{{.*}}, %{{.*}} : index

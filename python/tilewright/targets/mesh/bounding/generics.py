@@ -17,6 +17,7 @@ from tilewright.ir.generics import (
     create_generic,
     create_number,
     create_zero,
+    has_regions,
     kinds,
     maker,
     maps,
@@ -40,6 +41,8 @@ def bounded_generic(op: ir.Operation, live: Lives, ranges: Ranges) -> Live | Non
     """What a generic makes of tensors of the largest sizes; None where it is not known how."""
     if len(op.results) != 1 or not all(_is_simple(map_) for map_ in maps(op)) or None in dims(maps(op)[-1]):
         return None
+    if has_regions(op):
+        return None  # what is in these would need guards, too
     operands = [live(value) if isinstance(value.type, ir.RankedTensorType) else None for value in op.operands]
     given = [one for one in operands if one is not None]
     tables = {inner.operands[0]: live(inner.operands[0]) for inner in operations_of(body(op)) if inner.name == PICK}

@@ -12,7 +12,18 @@ from collections.abc import Iterator
 from math import prod
 
 from tilewright.ir.constants import integer_constant
-from tilewright.ir.generics import ancestors, body, create, create_number, kinds, maps, operations_of, uses, walk
+from tilewright.ir.generics import (
+    ancestors,
+    body,
+    create,
+    create_number,
+    has_regions,
+    kinds,
+    maps,
+    operations_of,
+    uses,
+    walk,
+)
 from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import ELEMENT
@@ -58,7 +69,7 @@ def _read_places(op: ir.Operation) -> list[tuple[ir.Operation, list[int]]] | Non
         return None
     if not all(map_.is_projected_permutation for map_ in maps(op)[-1:]) or not all(map(_is_plain, maps(op))):
         return None
-    if list(body(op).arguments[len(op.operands) - 1].uses):
+    if list(body(op).arguments[len(op.operands) - 1].uses) or has_regions(op):
         return None
     found = []
     for user, number in _readers(op.results[0]):

@@ -232,14 +232,15 @@ def _run(
 ) -> list[Row]:
     """Measure; the record is written after each row."""
     print(limits_text(limits.rates), flush=True)
+    words = [Path(a).name if a.endswith(".json") else a for a in argv]
     record = {
         "suite": arguments.suite,
         "target": arguments.target,
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "command": shlex.join(["tools/bench/run", *(Path(a).name if a.endswith(".json") else a for a in argv)]),
+        "command": shlex.join(["tools/bench/run", *records.without_folders(words)]),
         "machine": about,
         "limits": limits.rates,
-        "effort": vars(effort),
+        "effort": {**vars(effort), "hold": records.without_folders(effort.hold)},
     }
 
     def keep(rows: list[Row]) -> None:

@@ -6,9 +6,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 WIDTH = 120
+_FOLDERS = re.compile(r"(?<![^\s=:,'\"])/(?:[^\s/'\"]+/)+")
 
 
 def text_of(record: object) -> str:
@@ -19,6 +22,11 @@ def text_of(record: object) -> str:
 def write(path: Path, record: object) -> None:
     """Write a record to a file."""
     path.write_text(text_of(record))
+
+
+def without_folders(words: Iterable[str]) -> list[str]:
+    """Words of a command whose absolute paths are names: which folders a machine has is nothing to publish."""
+    return [_FOLDERS.sub("", word) for word in words]
 
 
 def _lines(value: object, depth: int, key: str) -> list[str]:

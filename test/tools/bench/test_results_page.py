@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import make_docs
@@ -104,3 +105,14 @@ def test_records_come_back_as_written_and_fill_their_lines(tmp_path: Path) -> No
 def test_committed_files_are_filled() -> None:
     for path in RESULTS.glob("*.json"):
         assert path.read_text() == records.text_of(json.loads(path.read_text())), path
+
+
+def test_no_record_names_folders_of_its_machine() -> None:
+    """Neither do new ones, whatever command keeps other work away."""
+    words = ["--hold", "flock /tmp/a/b.lock", "--hold=/opt/hold", "/bin/env", "cpu:x86-64-v3", "tools/bench/run", "a/b"]
+    assert records.without_folders(words) == [
+        *("--hold", "flock b.lock", "--hold=hold", "env"),
+        *("cpu:x86-64-v3", "tools/bench/run", "a/b"),
+    ]
+    for path in RESULTS.glob("*.json"):
+        assert not re.search(r"""[ ='"]/(home|mnt|opt|root|tmp|usr|var|work)/""", path.read_text()), path

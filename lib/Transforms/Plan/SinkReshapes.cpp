@@ -10,6 +10,7 @@
 #include "lib/Transforms/Plan/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -40,10 +41,12 @@ bool readsInPlace(linalg::GenericOp op, Value tensor) {
 }
 
 /// Whether nothing but operations that go over it element by element reads a
-/// tensor, directly or where it is expanded. What sums over it, for one, would
-/// else be apart from what goes over it beside the sum.
+/// tensor's elements, directly or where it is expanded. What sums over it, for
+/// one, would else be apart from what goes over it beside the sum.
 bool isReadElementwise(Value value) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<tensor::DimOp>(user))
+      return true;
     if (auto expand = dyn_cast<tensor::ExpandShapeOp>(user))
       return isReadElementwise(expand.getResult());
     auto op = dyn_cast<linalg::GenericOp>(user);
@@ -62,6 +65,23 @@ void foldCollapse(Operation *op) {
     return;
   collapse.getResult().replaceAllUsesWith(expand.getSrc());
   collapse->erase();
+}
+
+/// Names the sizes of what is expanded as they were given: who asks for them is
+/// no reader then. Loops over sizes of a run ask so.
+void nameSizes(tensor::ExpandShapeOp expand) {
+  SmallVector<OpFoldResult> sizes = expand.getMixedOutputShape();
+  for (Operation *user : llvm::make_early_inc_range(expand->getUsers())) {
+    auto dim = dyn_cast<tensor::DimOp>(user);
+    std::optional<int64_t> index =
+        dim ? dim.getConstantIndex() : std::optional<int64_t>();
+    if (!index)
+      continue;
+    OpBuilder b(dim);
+    dim.getResult().replaceAllUsesWith(
+        getValueOrCreateConstantIndexOp(b, dim.getLoc(), sizes[*index]));
+    dim->erase();
+  }
 }
 
 /// An operand's map, and which of its dimensions lie together, without those of
@@ -176,6 +196,7 @@ struct SinkReshapes : public impl::SinkReshapesBase<SinkReshapes> {
       if (auto op = dyn_cast<linalg::GenericOp>(user))
         if (Value made = sink(expand, op))
           waiting.push_back(made);
+    nameSizes(expand);
     if (expand->use_empty())
       expand->erase();
   }

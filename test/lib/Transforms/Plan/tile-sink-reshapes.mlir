@@ -112,3 +112,44 @@ func.func @norm(%f: tensor<4x16xf32>) -> tensor<4x8x16xf32> {
   } -> tensor<4x8x16xf32>
   return %y : tensor<4x8x16xf32>
 }
+
+// Sizes of a run are those that were given: nothing asks what is stored for them.
+// CHECK-LABEL: func.func @open
+// CHECK: %[[B:.*]] = tensor.dim %{{.*}}, %c0
+// CHECK: %[[N:.*]] = tensor.dim %{{.*}}, %c1
+// CHECK: %[[R:.*]] = tile.launch @open_zeros
+// CHECK-NOT: tensor.expand_shape
+// CHECK: %[[Y:.*]] = linalg.generic {{.*}} ins(%[[R]],
+// CHECK-NOT: tensor.dim %[[Y]]
+// CHECK: %[[Z:.*]] = linalg.generic {{.*}} ins(%[[Y]],
+// CHECK: tensor.expand_shape %[[Z]] {{\[\[}}0, 1], [2]] output_shape [%[[B]], %[[N]], 16]
+tile.kernel @open_zeros(%r: memref<?x16xf32>) grid(%i) {
+  %c0 = arith.constant 0 : index
+  %t = arith.constant dense<0.0> : !tile.tile<1x16xf32>
+  tile.store %t, %r[%i, %c0] : !tile.tile<1x16xf32>, memref<?x16xf32>
+  tile.return
+}
+func.func @open(%q: tensor<?x?x16xf32>) -> tensor<?x?x16xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tensor.dim %q, %c0 : tensor<?x?x16xf32>
+  %n = tensor.dim %q, %c1 : tensor<?x?x16xf32>
+  %bn = arith.muli %b, %n : index
+  %e = tensor.empty(%bn) : tensor<?x16xf32>
+  %r = tile.launch @open_zeros grid(%bn) outs(%e : tensor<?x16xf32>) -> (tensor<?x16xf32>)
+  %x = tensor.expand_shape %r [[0, 1], [2]] output_shape [%b, %n, 16] : tensor<?x16xf32> into tensor<?x?x16xf32>
+  %f = tensor.empty(%b, %n) : tensor<?x?x16xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %q : tensor<?x?x16xf32>, tensor<?x?x16xf32>) outs(%f : tensor<?x?x16xf32>) {
+  ^bb0(%p: f32, %s: f32, %o: f32):
+    %m = arith.mulf %p, %s : f32
+    linalg.yield %m : f32
+  } -> tensor<?x?x16xf32>
+  %y2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%y, %q : tensor<?x?x16xf32>, tensor<?x?x16xf32>) outs(%f : tensor<?x?x16xf32>) {
+  ^bb0(%p: f32, %s: f32, %o: f32):
+    %m = arith.mulf %p, %s : f32
+    linalg.yield %m : f32
+  } -> tensor<?x?x16xf32>
+  return %y2 : tensor<?x?x16xf32>
+}

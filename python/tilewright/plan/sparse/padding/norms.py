@@ -314,25 +314,25 @@ def largest_norm(matrix: np.ndarray, size: int) -> float:
     if not np.isfinite(matrix).all():
         return math.inf
     width = size if size > min(_PIECE, len(matrix)) else _PIECE // size * size
-    squares = [_square_norm(matrix[:, at : at + width], size) for at in range(0, matrix.shape[1], width)]
-    return math.sqrt(max(squares, default=0.0)) * _ROUNDING
+    norms = [_norm(matrix[:, at : at + width], size) for at in range(0, matrix.shape[1], width)]
+    return max(norms, default=0.0) * _ROUNDING
 
 
-def _square_norm(columns: np.ndarray, size: int) -> float:
-    """The largest square of the norms of blocks: one that is wide, or several that are not."""
+def _norm(columns: np.ndarray, size: int) -> float:
+    """The largest of the norms of blocks: one that is wide, or several that are not."""
     if size > _WIDE:
         parts = range(0, size, _WIDE)
-        return sum(_square_norm(part, part.shape[1]) for part in (columns[:, at : at + _WIDE] for at in parts))
+        return math.hypot(*(_norm(part, part.shape[1]) for part in (columns[:, at : at + _WIDE] for at in parts)))
     most = float(np.abs(columns).max(initial=0))
     if most == 0:
         return 0.0
-    scaled = (columns * (1 / np.float64(most))).astype(np.float32)
+    scaled = (columns / np.float64(most)).astype(np.float32)  # neither subnormal numbers nor squares overflow
     gram = _gram(scaled if size <= len(scaled) else scaled.T)
     many = max(len(gram) // size, 1)
     grams = gram.reshape(many, len(gram) // many, many, -1)[range(many), :, range(many)]
     largest = np.linalg.eigvalsh(grams.astype(np.float64))[:, -1]
     lost = sum(scaled.shape) * 2.0**-23 * np.trace(grams, axis1=1, axis2=2)  # by sums of products in f32
-    return float((largest + lost).max()) * most**2
+    return math.sqrt((largest + lost).max()) * most
 
 
 def _gram(matrix: np.ndarray) -> np.ndarray:

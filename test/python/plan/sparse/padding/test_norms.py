@@ -241,3 +241,11 @@ def test_norms_of_blocks_of_columns(rows: int, columns: int, size: int, scale: f
     assert norm <= largest_norm(matrix.astype(np.float32), size) * (1 + 1e-6)
     matrix[0, columns - 1] = np.inf
     assert math.isinf(largest_norm(matrix, size))
+
+
+@pytest.mark.parametrize("size", [4, 300])
+@pytest.mark.parametrize("number", [5e-310, 1e-200, 1e200])
+def test_norms_of_what_has_no_squares(number: float, size: int) -> None:
+    """Of ones times a number, whose squares or reciprocal f64 does not hold."""
+    norm = number * math.sqrt(4 * size)
+    assert norm * 0.999 <= largest_norm(np.full((4, size), number), size) <= norm * 1.1

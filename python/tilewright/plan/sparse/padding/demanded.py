@@ -23,6 +23,8 @@ def demanded_roles(tokens: Tokens) -> Roles:
     for op in reversed([one.operation for one in tokens.block.operations]):
         if op.name != "linalg.generic" or len(op.results) != 1 or not any(roles.get(op.results[0], ())):
             continue
+        if op in tokens.steps:  # packed by rows: its other dimensions stay whole, such as scores of products
+            continue
         result = op.results[0]
         own = list(roles[result])
         readers = list(uses(result))

@@ -14,7 +14,10 @@ import tilewright as tw
 from models import bert
 from models._graph import Graph
 from tilewright.core.options import CompileOptions
+from tilewright.mlir import ir
 from tilewright.plan.sparse.padding import meetings
+from tilewright.plan.sparse.padding.demanded import demanded_roles
+from tilewright.plan.sparse.padding.tokens import Tokens
 from tilewright.targets import registry
 
 SIZES = dict(layers=2, hidden=24, heads=2, intermediate=40, vocabulary=100)
@@ -118,3 +121,48 @@ def test_sentences_that_are_too_short(
     monkeypatch.setattr(meetings, "_tasks", lambda *_: tasks)
     monkeypatch.setattr(meetings, "_LAUNCHES", launches)
     assert any(why in message for message in told(tw.compile(model, threads=2)))
+
+
+BIAS = """
+#all = affine_map<(b, i, j) -> (b, i, j)>
+#key = affine_map<(b, i, j) -> (b, j)>
+#row = affine_map<(b, i, j) -> (b, i)>
+func.func @main(%mask: tensor<4x33xf32>, %bias: tensor<4x33x33xf32>) -> tensor<4x33x33xf32> {
+  %e = tensor.empty() : tensor<4x33x33xf32>
+  %m = linalg.generic {indexing_maps = [MAP, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(READ) outs(%e : tensor<4x33x33xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %t = arith.negf %p : f32
+    linalg.yield %t : f32
+  } -> tensor<4x33x33xf32>
+  %s = linalg.generic {indexing_maps = [#all, #row, #key, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%m, %mask, %mask : tensor<4x33x33xf32>, tensor<4x33xf32>, tensor<4x33xf32>)
+      outs(%e : tensor<4x33x33xf32>) {
+  ^bb0(%p: f32, %q: f32, %r: f32, %o: f32):
+    %t = arith.addf %p, %q : f32
+    %u = arith.mulf %t, %r : f32
+    linalg.yield %u : f32
+  } -> tensor<4x33x33xf32>
+  return %s : tensor<4x33x33xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("access", "read", "roles"),
+    [
+        ("#all", "%bias : tensor<4x33x33xf32>", ("batch", "place", "")),
+        ("#row", "%mask : tensor<4x33xf32>", ("batch", "place", "")),
+        ("#key", "%mask : tensor<4x33xf32>", ("batch", "place", "place")),
+    ],
+)
+def test_what_is_packed_by_rows_has_whole_rows(access: str, read: str, roles: tuple[str, ...]) -> None:
+    """A bias of pairs of tokens, packed as rows of tokens, has all places in them, also where padding is among these.
+
+    A mask that is the same for all queries is not packed: each sentence has its own.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.parse(BIAS.replace("MAP", access).replace("READ", read))
+        tokens = Tokens(module.body.operations[0].operation.regions[0].blocks[0], (4, 33))
+        made = next(op for op in tokens.block.operations if op.operation.name == "linalg.generic")
+        assert tuple(demanded_roles(tokens)[made.operation.results[0]]) == roles

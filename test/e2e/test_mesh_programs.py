@@ -142,7 +142,7 @@ def test_a_state_stays_on_the_grid() -> None:
     np.testing.assert_allclose(model(h)[0], expected, rtol=1e-4, atol=1e-6)
     assert edges(model) == [("distribute", 1), ("assemble", 1)]
     steps = [kernel.details for kernel in model.kernels if kernel.details["height"]]
-    assert sorted({(one["name"], one["times"]) for one in steps}) == [("local", 1), ("meshgemm", 7)]
+    assert sorted({(one["name"], one["times"]) for one in steps}) == [("meshgemm", 7)]
 
 
 def test_how_often_a_run_decides() -> None:

@@ -179,7 +179,7 @@ def _gain_lines(case: str, threads: int, rows: Sequence[dict[str, Any]]) -> list
     for name in last["gains"]:
         runs = [row for row in good if name in row["gains"]]
         gains = [row["gains"][name] for row in runs]
-        marked = ", ".join(f"{row['gains'][name]:.2f}{'~' * ((row['spread'] or 0) > CALM)}" for row in runs)
+        marked = ", ".join(f"{row['gains'][name]:.2f}{'~' * ((row.get('spread') or 0) > CALM)}" for row in runs)
         target = last["gain_targets"].get(name)
         aim = f"{target:.2f}" if target else ""
         over = str(_NAMES.get(name, name)).removeprefix(_OWN)

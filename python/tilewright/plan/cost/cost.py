@@ -267,7 +267,7 @@ def tile_loops(expression: Expression, register: Sequence[int]) -> tuple[tuple[i
     if not tiled:
         return (), None
     *rows, lane = tiled
-    if len(rows) == 1:
+    if len(rows) == 1 and expression.outputs:  # none: all results are kept in registers
         stored = [dim for dim in (_single(terms) for terms in expression.outputs[0].index) if dim in (lane, rows[0])]
         if stored == [lane, rows[0]]:
             return (lane,), rows[0]

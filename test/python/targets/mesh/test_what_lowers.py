@@ -161,9 +161,12 @@ def repeated(g: GraphBuilder) -> tuple[str, list[int]]:
 #: Per row of the table: a model, ops that it becomes, ops that stay outside.
 ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     "product, few rows": ((product(2, False), {"gemv", "local"}, set()),),
-    "product": ((product(24, False), {"gemm", "local"}, set()), (left_turned, {"gemm", "local"}, set())),
+    "product": (
+        (product(24, False), {"gemm", "local"}, set()),
+        (left_turned, {"gemm", "local"}, set()),
+        (batched, {"gemm", "local"}, set()),
+    ),
     "product, transposed right operand": ((product(24, True), {"gemm_t", "local"}, set()),),
-    "batched product": ((batched, {"gemm", "local"}, set()),),
     "product with a pruned weight": ((pruned, {"allreduce", "local"}, set()),),
     "product with a weight of codes": ((coded, {"allreduce", "local"}, set()),),
     "product of many rows with either": ((pruned_of_many_rows, {"block_gemm"}, set()),),

@@ -14,6 +14,8 @@ from tilewright.mlir import ir
 from tilewright.targets.mesh.attributes import OUTSIDE, Fixed, machine_of
 from tilewright.targets.mesh.computations import Product, computation, loop_sizes
 from tilewright.targets.mesh.grid_side import side_of
+from tilewright.targets.mesh.images.plan import Choice
+from tilewright.targets.mesh.images.planner import Images
 from tilewright.targets.mesh.images.windows import windows
 from tilewright.targets.mesh.streaming.blocks import Blocks
 from tilewright.targets.mesh.streaming.demand import Demand
@@ -22,11 +24,11 @@ from tilewright.targets.mesh.streaming.demand import Demand
 _SHARES = (1 / 2, 1)
 
 
-def _plan(op: ir.Operation, demand: Demand, fixed: Fixed) -> None:
-    if fixed.of(op) or Blocks.has(op) or not _is_known(op):
+def _plan(op: ir.Operation, demand: Demand, images: Images) -> None:
+    if demand.fixed.of(op) or Blocks.has(op) or not _is_known(op):
         return
     whole = Blocks.whole(loop_sizes(op))
-    if demand.fits(op, whole, 1):
+    if demand.fits(op, whole, 1) or _is_planned(op, images):
         _follow(op, whole, demand)
         return
     if _only_moves(op):
@@ -71,6 +73,12 @@ def _loop(number: int) -> ir.AffineExpr:
 def _is_known(op: ir.Operation) -> bool:
     """Whether the grid does it, as far as memory does."""
     return not isinstance(computation(op), str) or not isinstance(windows(op), str)
+
+
+def _is_planned(op: ir.Operation, images: Images) -> bool:
+    """Whether windows fit as a whole in some way, as by products in parts: faster than blocks, which pass the edge."""
+    found = images.reads(op)
+    return not isinstance(found, str) and isinstance(images.choose(op, found, {}), Choice)
 
 
 def _only_moves(op: ir.Operation) -> bool:
@@ -139,10 +147,11 @@ def rewrite(options: Any, op: ir.Operation) -> None:
         machine, fixed = machine_of(function), Fixed()
         if options_of(op).resident or not machine.mesh.offchip_bytes_per_cycle:
             return  # what does not fit is an error
-        demand = Demand(machine, options.side or side_of(function, machine), fixed)
+        side = options.side or side_of(function, machine)
+        demand, images = Demand(machine, side, fixed), Images(function, side, machine, fixed, lambda _: 0)
         for view in list(function.regions[0].blocks[0].operations):
             if view.operation.name == "linalg.generic":
-                _plan(view.operation, demand, fixed)
+                _plan(view.operation, demand, images)
         cut = [op for op in walk(function, "linalg.generic") if Blocks.has(op)]
         for op in [*cut, *reversed(cut)]:
             _align(op, demand)

@@ -65,7 +65,7 @@ class Images:
         lies = [axes.get(source.value) for source in found.sources]
         combined = self._combined(op.results[0], READERS)
         made: Choice | str = ""
-        for room in (whole - self.beside(op), whole):  # what lies beside can wait outside
+        for room in dict.fromkeys((whole - self.beside(op), whole)):  # what lies beside can wait outside
             made = plan(op, found, lies, combined, Grid(self.side, self.machine, self.fixed, room))
             if isinstance(made, Choice):
                 break

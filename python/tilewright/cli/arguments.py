@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.core.options import PRECISIONS
+from tilewright.core.options import PRECISIONS, SIZES
 from tilewright.report.measure import random_inputs
 from tilewright.runtime import TensorSpec
 from tilewright.targets import registry
@@ -32,6 +32,13 @@ def add_model(parser: argparse.ArgumentParser, accepted: str = ANY_MODEL) -> Non
     )
     parser.add_argument(
         "--cubin", action="store_true", help="store machine code beside the PTX of a cuda target (needs ptxas)"
+    )
+    parser.add_argument(
+        "--sizes",
+        default="auto",
+        choices=SIZES,
+        help="what dimensions get that --shape leaves open: code for all sizes (general), for each set of sizes that a "
+        "run brings (each), or general where it can be compiled (auto, the default)",
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads per call (default: all cores available)")
     parser.add_argument(
@@ -125,12 +132,13 @@ def is_compiled(model: str) -> bool:
         return file.read(4) == b"PK\x03\x04"
 
 
-def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: Any) -> Any:
+def open_model(options: argparse.Namespace, *, all_sizes: bool = False, each_size: bool = False, **more: Any) -> Any:
     """Load a compiled model, or compile one as the options say.
 
     Args:
         options: of the command.
         all_sizes: whether the command can do with a model whose sizes are open.
+        each_size: whether it can do with one that compiles for the sizes of each call.
         more: for the compiler.
 
     Raises:
@@ -140,10 +148,10 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
 
     if is_compiled(options.model):
         chosen = options.shape or options.padded or options.accuracy != "exact" or options.precision != "f32"
-        if chosen or options.cubin or options.target != DEFAULT_TARGET:
+        if chosen or options.cubin or options.sizes != "auto" or options.target != DEFAULT_TARGET:
             raise UserError(
-                f"{options.model} is compiled already: --shape, --target, --accuracy, --precision, --padded and "
-                "--cubin have no effect on it"
+                f"{options.model} is compiled already: --shape, --sizes, --target, --accuracy, --precision, --padded "
+                "and --cubin have no effect on it"
             )
         return tw.load(options.model, threads=options.threads, emulate=options.emulate)
     from tilewright.compiler.dynamic_shapes import DynamicShapesModel
@@ -152,6 +160,7 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     more["accuracy"] = options.accuracy
     more["precision"] = options.precision
     more["padded"] = options.padded
+    more["sizes"] = options.sizes
     more["emulate"] = options.emulate
     more["cubin"] = options.cubin
     if options.calibration:
@@ -160,9 +169,11 @@ def open_model(options: argparse.Namespace, *, all_sizes: bool = False, **more: 
     if isinstance(model, DynamicShapesModel):
         if all_sizes and model.general is not None:
             return model.general
+        if each_size:
+            return model
         raise UserError(
-            f"{options.model} has dimensions without a size ({', '.join(map(str, model.inputs))}): "
-            f"its code would be slow for all sizes at once, so fix them, as in --shape {model.example}"
+            f"{options.model} has dimensions without a size ({', '.join(map(str, model.inputs))}): fix them, as in "
+            f"--shape {model.example}" + (f". There is no code for all sizes: {model.reason}" if model.reason else "")
         )
     return model
 
@@ -237,6 +248,10 @@ def _sizes(dims: Mapping[str, tuple], given: Mapping[str, np.ndarray], items: Se
 
 def _sized(spec: TensorSpec, dims: Sequence[Any], sizes: Mapping[str, int]) -> TensorSpec:
     """An input with the sizes that this run brings."""
+    if "..." in dims:
+        raise UserError(
+            f"the number of dimensions of input {spec.name} is open: give --shape {spec.name}=2,3 or a file"
+        )
     missing = sorted({dim for dim in dims if isinstance(dim, str) and dim not in sizes})
     if missing:
         example = " ".join(f"--size {dim}=1" for dim in missing)

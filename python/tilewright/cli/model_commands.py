@@ -120,8 +120,7 @@ def _add_run(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    model = arguments.open_model(options, all_sizes=True)
-    inputs = arguments.make_inputs(model, options.input, options.seed, options.size)
+    model, inputs = _with_inputs(options)
     start = time.perf_counter()
     outputs = model(**inputs)
     seconds = time.perf_counter() - start
@@ -133,6 +132,13 @@ def _run(options: argparse.Namespace) -> int:
     if options.compare is None:
         return 0
     return _compare(options, model, inputs, dict(outputs.items()))
+
+
+def _with_inputs(options: argparse.Namespace) -> tuple[Any, dict[str, np.ndarray]]:
+    """The model that serves the sizes of this run, and its inputs."""
+    model = arguments.open_model(options, all_sizes=True, each_size=True)
+    inputs = arguments.make_inputs(model, options.input, options.seed, options.size)
+    return (model.for_inputs(**inputs) if hasattr(model, "for_inputs") else model), inputs
 
 
 def _summary(value: np.ndarray) -> str:
@@ -178,12 +184,11 @@ def _add_bench(commands: Any) -> None:
 
 
 def _bench(options: argparse.Namespace) -> int:
-    model = arguments.open_model(options, all_sizes=True)
+    model, inputs = _with_inputs(options)
     if getattr(model, "emulated", False):
         raise UnsupportedError(
             "the emulator has no clock: its time says nothing of a GPU's; `tilewright explain` shows what is predicted"
         )
-    inputs = arguments.make_inputs(model, options.input, options.seed, options.size)
     values = list(inputs.values())
     out = results_for(model, values)
     runs = {"tilewright": lambda: model(*values, out=out)}

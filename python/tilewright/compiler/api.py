@@ -28,6 +28,7 @@ def compile(
     threads: int | None = None,
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     shapes: Mapping[str, Any] | None = None,
+    sizes: str = "auto",
     weights: Mapping[str, np.ndarray] | None = None,
     pipeline: Pipeline | None = None,
     opt_level: int = 3,
@@ -59,6 +60,9 @@ def compile(
             a program of lists the lengths of their levels: ``{"xss": (16, 64)}``, or ``{"xss": (16, ("ragged", 64))}``
             where each list of a level has its own length, of at most 64; of a tree the largest numbers of nodes and of
             those on one way down: ``{"tree": (127, 7)}``.
+        sizes: what dimensions that `shapes` leaves open get. ``general``: one compilation for all sizes, or an error
+            that says why there is none. ``each``: one for each set of sizes, when a call brings it. ``auto``:
+            ``general`` where it can be compiled, else ``each``; what is slow in it is said in the log and in remarks.
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
         opt_level: LLVM's optimization level, 0 to 3.
@@ -95,8 +99,8 @@ def compile(
     Returns:
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`);
         with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
-        :class:`~tilewright.compiler.dynamic_shapes.DynamicShapesModel`: one compilation serves all sizes, where that is
-        possible without slow code; otherwise (the log says why) it compiles for the sizes of each call.
+        :class:`~tilewright.compiler.dynamic_shapes.DynamicShapesModel`: one compilation serves all sizes, or (`sizes`;
+        the log says why) it compiles for the sizes of each call.
 
     Raises:
         UserError: no such model or target, or a malformed model.
@@ -118,6 +122,7 @@ def compile(
         tune=tune,
         opt_level=opt_level,
         shapes=shape_items(shapes),
+        sizes=sizes,
         cubin=cubin,
         resident=resident,
         padded=padded or "",

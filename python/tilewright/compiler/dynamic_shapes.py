@@ -9,12 +9,16 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tilewright.core.errors import TilewrightError, UserError
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.interop import to_numpy
 from tilewright.runtime.manifest import TensorSpec
+
+if TYPE_CHECKING:
+    from tilewright.targets.base import Target
 
 log = logging.getLogger("tilewright")
 
@@ -22,27 +26,65 @@ Shapes = dict[str, Any]
 Dims = tuple[Any, ...]  # of ints, and of names for dimensions without a size
 
 
-def general_model(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | None]]) -> Any:
-    """The model for all sizes; None, and a line in the log, where it cannot be compiled or would be slow.
+@dataclass(frozen=True)
+class General:
+    """What became of the model for all sizes.
+
+    Attributes:
+        model: it; None where there is none.
+        reason: why there is none, as the end of a sentence.
+    """
+
+    model: Any = None
+    reason: str = ""
+
+
+def general_model(
+    build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | None]], sizes: str, target: Target
+) -> General:
+    """The model for all sizes, or why there is none.
+
+    What is slow in it (scalar loops on the host) is said in the log; it never costs the rest.
 
     Args:
         build: compiles it.
         inputs: see DynamicShapesModel.
+        sizes: of the user's options: ``general``: there has to be one; ``each``: none is wanted.
+        target: what it is for.
+
+    Raises:
+        UserError: none can be compiled, and `sizes` asks for it.
     """
+    found = General(reason="sizes='each' asks for code for each set of sizes")
+    if sizes != "each":
+        found = _general(build, inputs, target)
+    if found.model is None and sizes == "general":
+        raise UserError(f"sizes='general': there is no code for all sizes at once: {found.reason}")
+    return found
+
+
+def _general(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | None]], target: Target) -> General:
+    if not target.compiles:
+        return General(reason=f"target {target.name} compiles nothing")
     if any(dims is None for _, _, dims in inputs) or not inputs:
         log.info("compiling for each set of sizes: the number of dimensions of an input is open")
-        return None
+        return General(reason="the number of dimensions of an input is open; give its shape with shapes=")
     try:
         model = build()
     except TilewrightError as error:
         log.warning("compiling for each set of sizes: sizes must be known for this model (%s)", error.message)
-        return None
+        return General(reason=f"sizes must be known for this model ({error.message})")
     slow = model.report_data().get("open_loops", ())
     if slow:
-        first = f"{slow[0]['location']}: runs as scalar loops on the host: {slow[0]['reason']}"
-        log.warning("compiling for each set of sizes: code for all sizes would have scalar loops (%s)", first)
-        return None
-    return model
+        more = f", and {len(slow) - 1} more" if len(slow) > 1 else ""
+        log.warning(
+            "%s: runs as scalar loops on the host, since sizes are open: %s%s; sizes='each' compiles for each set of "
+            "sizes instead",
+            slow[0]["location"],
+            slow[0]["reason"],
+            more,
+        )
+    return General(model)
 
 
 class _Compiled:
@@ -58,7 +100,8 @@ class DynamicShapesModel:
 
     Where one compilation serves all sizes (`general`), calls run that. Other sizes are compiled when a call brings
     them, each set once, kept here and in the cache, and said in the log (logger ``tilewright``).
-    Safe to call from several threads at once. Without `general` it cannot be saved: fix the sizes with ``shapes=``.
+    Safe to call from several threads at once. Without `general` it cannot be saved: fix the sizes with ``shapes=``;
+    `reason` says why there is none.
 
     Args:
         build: makes the model for the given sizes.
@@ -66,6 +109,7 @@ class DynamicShapesModel:
         given: the sizes that the user fixed, and ranges (low, high).
         target: the target's name.
         general: the model for all sizes, or for some ranges of them (`ranges` in what its manifest says of it).
+        reason: why there is none, if so.
     """
 
     def __init__(
@@ -75,8 +119,10 @@ class DynamicShapesModel:
         given: Mapping[str, Any],
         target: str,
         general: Any = None,
+        reason: str = "",
     ) -> None:
         self.general = general
+        self.reason = reason
         self._build = build
         self._ranges = {name: size for name, size in given.items() if _is_range(name, size, inputs)}
         self._given = {name: size for name, size in given.items() if name not in self._ranges}
@@ -102,6 +148,24 @@ class DynamicShapesModel:
     def sizes(self) -> list[Shapes]:
         """The sets of sizes that were compiled, in order."""
         return [dict(key) for key, compiled in list(self._compiled.items()) if compiled.model is not None]
+
+    @property
+    def dims(self) -> dict[str, tuple[int | str, ...]]:
+        """For each input its sizes, with a name for each that a call brings; `("...",)` for an open rank."""
+        if self.general is not None:
+            return self.general.dims
+        return {name: _named(name, dims) for name, dims in self._dims.items()}
+
+    def for_inputs(self, *args: Any, **named: Any) -> Any:
+        """The model that serves inputs of these sizes: the one for all, or their own, compiled where it is new.
+
+        Raises:
+            UserError: the inputs do not fit.
+        """
+        values = self._signature.bind(args, named)
+        if self.general is not None and self._is_served(values, {}):
+            return self.general
+        return self._model(self._sizes(self._shapes(values)))
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Any:
         """Run the model for the sizes of these inputs, compiling it first where they need it and are new."""
@@ -182,7 +246,10 @@ class DynamicShapesModel:
         if self.general is not None:
             return self.general.save(path)
         example = ", ".join(f'"{name}": 1' for name in self._open() or ["x"])
-        raise UserError(f"a model with open dimensions cannot be saved; fix them: compile(..., shapes={{{example}}})")
+        raise UserError(
+            f"a model that is compiled for each set of sizes cannot be saved; fix them: compile(..., "
+            f"shapes={{{example}}}). There is no code for all sizes: {self.reason}"
+        )
 
     def _open(self) -> list[str]:
         names = {d for dims in self._dims.values() for d in dims or () if isinstance(d, str)}
@@ -225,6 +292,10 @@ def _refuse(name: str, axis: int, dim: Any, wanted: str, size: int) -> NoReturn:
 
 def _shown(dims: Dims | None) -> tuple:
     return ("...",) if dims is None else tuple("?" if d is None else d for d in dims)
+
+
+def _named(name: str, dims: Dims | None) -> tuple[int | str, ...]:
+    return ("...",) if dims is None else tuple(f"{name}[{i}]" if d is None else d for i, d in enumerate(dims))
 
 
 def _text(dims: Dims) -> str:

@@ -94,9 +94,10 @@ class Models:
         def build_general() -> Any:
             return self._cached(replace(self.options, symbolic=True))
 
-        general = dynamic_shapes.general_model(build_general, error.inputs) if self.target.compiles else None
+        general = dynamic_shapes.general_model(build_general, error.inputs, self.options.sizes, self.target)
         given = dict(self.options.shapes)
-        return dynamic_shapes.DynamicShapesModel(build, error.inputs, given, self.target.name, general)
+        name = self.target.name
+        return dynamic_shapes.DynamicShapesModel(build, error.inputs, given, name, general.model, general.reason)
 
     def _compare(self, model: Any) -> None:
         """Note the error against the plain model in the manifest, where the model can be run and it is not there."""

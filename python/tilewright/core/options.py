@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 PHASES = ("import", "normalize", "plan", "tile", "schedule", "lower", "emit")
 PRECISIONS = ("f32", "tf32", "bf16", "int8", "fp8-fast")
 ACCURACIES = ("exact", "winograd", "winograd4", "fast")
+#: Code for all sizes where it can be compiled; for all or an error; for each set of sizes that a call brings.
+SIZES = ("auto", "general", "each")
 #: Fields that the code does not depend on: how it is run, what is looked at on the way, how tiles were found.
-_NOT_IN_CODE = frozenset({"threads", "emulate", "stop_after", "dump_ir", "tune", "calibration"})
+_NOT_IN_CODE = frozenset({"threads", "emulate", "stop_after", "dump_ir", "tune", "calibration", "sizes"})
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,7 @@ class CompileOptions:
         tune: seconds to measure candidates of tiles.
         opt_level: LLVM's optimization level, 0 to 3.
         shapes: sizes of symbolic dimensions, their ranges, or whole shapes, by name.
+        sizes: one of :data:`SIZES`: what dimensions that `shapes` leaves open get.
         symbolic: compile for all sizes of the dimensions that `shapes` leaves open.
         cubin: for a GPU, machine code beside the PTX.
         emulate: for a GPU, run the code on the emulator; True, or its options.
@@ -56,6 +59,7 @@ class CompileOptions:
     tune: float = 0.0
     opt_level: int = 3
     shapes: tuple[tuple[str, Any], ...] = ()
+    sizes: str = "auto"
     symbolic: bool = False
     cubin: bool = False
     emulate: bool | Mapping[str, Any] = False

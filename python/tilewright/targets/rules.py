@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tilewright.core.errors import UserError
-from tilewright.core.options import ACCURACIES, PRECISIONS, CompileOptions
+from tilewright.core.options import ACCURACIES, PRECISIONS, SIZES, CompileOptions
 from tilewright.targets.base import Target
 
 Text = Callable[[Target, CompileOptions], str]
@@ -86,6 +86,10 @@ RULES: tuple[Rule, ...] = (
     Rule(
         lambda t, o: o.accuracy != "exact" and bool(o.tune),
         f"tune= measures exact sums: leave it out with {NOT_EXACT}",
+    ),
+    Rule(
+        lambda t, o: o.sizes not in SIZES,
+        f"sizes= says what open dimensions get: {', '.join(map(repr, SIZES))}, not {{o.sizes!r}}; shapes= fixes them",
     ),
     Rule(lambda t, o: o.opt_level not in range(4), "opt_level must be 0, 1, 2 or 3, got {o.opt_level!r}"),
     Rule(

@@ -215,6 +215,15 @@ def test_sizes_come_with_the_run(symbolic, tmp_path, capsys):
         capsys.readouterr()
 
 
+def test_code_for_each_set_of_sizes_runs_too(symbolic, tmp_path, capsys):
+    assert main(["run", symbolic, "--sizes", "each", "--size", "batch=2"]) == 0
+    assert "y: [2, 3] float32" in capsys.readouterr().out
+    assert main(["bench", symbolic, "--sizes", "each", "--size", "batch=7", "--seconds", "0.01"]) == 0
+    capsys.readouterr()
+    assert main(["compile", symbolic, "--sizes", "each", "-o", str(tmp_path / "x.tw")]) == 2
+    assert "as in --shape batch=1. There is no code for all sizes: sizes='each' asks" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

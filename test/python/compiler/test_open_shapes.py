@@ -35,7 +35,7 @@ def ones(*shape: int) -> np.ndarray:
 
 @pytest.mark.parametrize("target", ["cpu", "reference"])
 def test_each_set_of_sizes_is_compiled_once(target: str, caplog: pytest.LogCaptureFixture) -> None:
-    compiled = tw.compile(model(["batch", 3], ["batch", "width"]), target=target)
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]), target=target, sizes="each")
     with caplog.at_level(logging.WARNING, "tilewright"):
         for batch, width in ((2, 3), (5, 3), (2, 3), (2, 1)):
             np.testing.assert_array_equal(compiled(ones(batch, 3), b=ones(batch, width))[0], 2 * ones(batch, 3))
@@ -73,10 +73,32 @@ def test_results_of_run_time_sizes_in_given_arrays() -> None:
         compiled(ones(4, 3), ones(4, 3), out=[np.zeros((4, 2), np.float32)])
 
 
-def test_what_a_slower_general_model_would_cost_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_is_slow_is_said_and_costs_not_the_rest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """`width` is 3 or 1: the sum runs as scalar loops, and in one artifact for all sizes."""
     with caplog.at_level(logging.WARNING, "tilewright"):
-        tw.compile(model(["batch", 3], ["batch", "width"]))
-    assert "compiling for each set of sizes: code for all sizes would have scalar loops (y: " in caplog.text
+        compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
+    assert "y: runs as scalar loops on the host, since sizes are open: " in caplog.text
+    assert "sizes='each' compiles for each set of sizes instead" in caplog.text
+    saved = tw.load(compiled.save(tmp_path / "model.tw"))
+    for width in (3, 1):
+        np.testing.assert_array_equal(saved(ones(4, 3), ones(4, width))[0], 2 * ones(4, 3))
+        np.testing.assert_array_equal(compiled(ones(4, 3), ones(4, width))[0], 2 * ones(4, 3))
+    assert compiled.sizes == []
+
+
+def test_either_form_can_be_asked_for() -> None:
+    assert tw.compile(model(["n", 3]), sizes="general").general is not None
+    each = tw.compile(model(["n", 3]), sizes="each")
+    assert each.general is None and each.reason == "sizes='each' asks for code for each set of sizes"
+    assert each.dims == {"a": ("n", 3)}
+    each.for_inputs(ones(2, 3))
+    assert each.sizes == [{"n": 2}]
+    with pytest.raises(tw.UserError, match="sizes= says what open dimensions get: 'auto', 'general', 'each', not"):
+        tw.compile(model(["n", 3]), sizes="all")
+    with pytest.raises(tw.UserError, match="sizes='general': there is no code for all sizes at once: the number"):
+        tw.compile(model(["n", 3], None), sizes="general")
+    with pytest.raises(tw.UserError, match="at once: target reference compiles nothing"):
+        tw.compile(model(["n", 3]), "reference", sizes="general")
 
 
 def test_ranges() -> None:
@@ -138,8 +160,8 @@ def test_sizes_that_contradict_each_other() -> None:
 
 
 def test_saving_needs_fixed_sizes_where_each_set_is_compiled(tmp_path: Path) -> None:
-    compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
-    with pytest.raises(tw.UserError, match=r'shapes=\{"batch": 1, "width": 1\}'):
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]), sizes="each")
+    with pytest.raises(tw.UserError, match=r'shapes=\{"batch": 1, "width": 1\}.*code for all sizes: sizes=.each. asks'):
         compiled.save(tmp_path / "model.tw")
     with pytest.raises(tw.UserError, match="call it once"):
         compiled.explain()
@@ -148,7 +170,7 @@ def test_saving_needs_fixed_sizes_where_each_set_is_compiled(tmp_path: Path) -> 
 
 
 def test_many_threads_compile_each_set_once() -> None:
-    compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]), sizes="each")
     with ThreadPoolExecutor(8) as threads:
         results = list(threads.map(lambda i: compiled(ones(i % 3 + 1, 3), ones(i % 3 + 1, 1))[0], range(24)))
     assert [r.shape[0] for r in results] == [i % 3 + 1 for i in range(24)]

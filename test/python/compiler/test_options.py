@@ -53,6 +53,10 @@ CASES = [
         "accuracy='winograd' is for sums of f32 products: leave it out with precision='bf16'",
     ),
     ({"accuracy": "winograd", "tune": 1.0}, "tune= measures exact sums: leave it out with accuracy='winograd'"),
+    (
+        {"sizes": "all"},
+        "sizes= says what open dimensions get: 'auto', 'general', 'each', not 'all'; shapes= fixes them",
+    ),
     ({"opt_level": 4}, "opt_level must be 0, 1, 2 or 3, got 4"),
     ({"pipeline": "a"}, "pipeline must be a tilewright.pipelines Pipeline, got a str"),
     (

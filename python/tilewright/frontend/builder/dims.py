@@ -211,21 +211,35 @@ def _product(a: Terms, b: Terms) -> Terms:
 
 
 def _quotient(a: Terms, b: Terms) -> Terms | None:
-    """a / b where b is one product that divides every term of a."""
-    if len(b) != 1:
-        return {(): 1} if a == b else None
-    ((divisor, count),) = b.items()
+    """a / b where b divides a as a polynomial: long division, by the leading terms of both."""
+    if not b:
+        return None
+    atoms = sorted({atom for terms in (a, b) for product in terms for atom in product}, key=hash)
+
+    def order(product: tuple[_Atom, ...]) -> list[int]:
+        return [product.count(atom) for atom in atoms]
+
+    leading = max(b, key=order)
     result: Terms = {}
-    for atoms, n in a.items():
-        rest = list(atoms)
-        for atom in divisor:
-            if atom not in rest:
-                return None
-            rest.remove(atom)
-        if n % count:
+    while a:
+        first = max(a, key=order)
+        factor = _without(first, leading)
+        if factor is None or a[first] % b[leading]:
             return None
-        result[tuple(rest)] = n // count
+        step = {factor: a[first] // b[leading]}
+        result |= step
+        a = _sum(a, _product(step, b), -1)
     return result
+
+
+def _without(product: tuple[_Atom, ...], divisor: tuple[_Atom, ...]) -> tuple[_Atom, ...] | None:
+    """What is left of a product of atoms; None where the divisor holds others."""
+    rest = list(product)
+    for atom in divisor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
 
 
 def _bounds(terms: Terms) -> tuple[int | None, int | None]:
@@ -257,6 +271,11 @@ def equal_products(a: Sequence[Size], b: Sequence[Size]) -> bool:
     """Whether two products of sizes are known to be equal. Emits nothing."""
     left, right = (reduce(_product, map(_terms, sizes), {(): 1}) for sizes in (a, b))
     return not _sum(left, right, -1)
+
+
+def divides(n: Size, total: Size) -> bool:
+    """Whether a size is known to divide another, whatever the two are. Emits nothing."""
+    return _quotient(_terms(total), _terms(n)) is not None
 
 
 # Ops ------------------------------------------------------------------------------------------------------------
@@ -299,7 +318,7 @@ def _divide(a: Size, b: Size) -> Size:
         raise ZeroDivisionError("a size is divided by 0")
     exact = _quotient(_terms(a), _terms(b))
     if exact is not None:
-        return _emit("divsi", a, b, exact)
+        return _build(exact)
     if isinstance(a, Dim) and isinstance(b, int) and b > 0:
         return _floor(a, b)
     natural = nonnegative(a) and nonnegative(b)

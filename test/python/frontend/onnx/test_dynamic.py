@@ -75,6 +75,7 @@ def test_sizes_know_themselves():
             assert n + 2 - n == 2
             assert (32 * n) // n == 32
             assert n * m == m * n
+            assert (n * m * 4 + 8 * m) // (2 * n + 4) == 2 * m and (n * n - m * m) // (n + m) == n - m
             assert n + 0 is n and 1 * n is n and (n + 1) - 1 == n
             assert (n * 6 + m * 3) // 3 == 2 * n + m
             assert n != 1 and not n == 1 and n != 0 and n != n + 1 and n < n + 1 and n >= 0

@@ -12,7 +12,7 @@ from tilewright.frontend.builder.dtypes import I64, is_int
 from tilewright.frontend.builder.limits import check_known
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.load import dense_array
-from tilewright.frontend.onnx.ops.common.runtime import choose, require_sizes, sizes
+from tilewright.frontend.onnx.ops.common.runtime import Truth, choose, require_sizes, sizes
 from tilewright.frontend.onnx.ops.tensor.cast import dtype_attribute
 from tilewright.frontend.onnx.registry import Builder, Node, op
 
@@ -59,7 +59,10 @@ def range_(b: Builder, node: Node, start: Tensor, limit: Tensor, delta: Tensor) 
 def _range_at_run_time(b: Builder, node: Node, *bounds: Tensor) -> Tensor:
     dtype, m = bounds[0].dtype, b.math
     first, last, step = (b.item(x) for x in bounds)
-    b.require(m.logical_not(m.eq(step, 0)), "delta is 0")
+    if bounds[2].is_known and bounds[2].numpy().reshape(-1)[0] == 0:
+        node.wrong("delta is 0")
+    if not bounds[2].is_known:
+        b.require(m.logical_not(m.eq(step, 0)), "delta is 0")
     if is_int(dtype):
         low, high, by = (b.index_of(x) for x in bounds)
         count = _steps(b, low, high, by)
@@ -68,12 +71,14 @@ def _range_at_run_time(b: Builder, node: Node, *bounds: Tensor) -> Tensor:
         low, high, by = (m.cast(s, wide) for s in (first, last, step))
         count = maximum(Dim(b.idx(m.cast(m.ceil((high - low) / by), I64)).value, nonneg=False), 0)
     (count,) = b.settle([count], node.declared(), node)
-    return b.produce([count], dtype, lambda m, i: first + m.cast(m.cast(i, I64), dtype) * step)
+    # Bounds that a run brings are operands, as kernels want them.
+    start, delta = (b.reshape(x, ()) for x in (bounds[0], bounds[2]))
+    return b.elementwise(lambda m, i, s, d: s + m.cast(i, dtype) * d, b.positions(count), start, delta, dtype=dtype)
 
 
 def _steps(b: Builder, low: Size, high: Size, by: Size) -> Size:
     """The number of integers from `low` on, below `high` (above it, where `by` is negative)."""
-    back = b.idx(by) < b.idx(0)
+    back: Truth = by < 0 if isinstance(by, int) else b.idx(by) < b.idx(0)
     span, stride = choose(b, back, low - high, high - low), choose(b, back, 0 - by, by)
     return maximum((span + stride - 1) // stride, 0)
 

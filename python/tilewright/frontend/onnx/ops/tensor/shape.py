@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tilewright.frontend.builder.dims import Dim, Size, is_static
+from tilewright.frontend.builder.dims import Dim, Size, divides, is_static
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.common.runtime import (
+    Truth,
     axis_masks,
     choose,
     is_equal,
@@ -50,13 +51,22 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
     """Sizes from the model's inputs, among them 0 and -1."""
     if copies:
         padded = [*x.shape, *[0] * len(wanted)]
-        wanted = [choose(b, is_equal(b, n, 0), padded[d], n) for d, n in enumerate(wanted)]
+        wanted = [choose(b, _is_copied(b, n, x), padded[d], n) for d, n in enumerate(wanted)]
     unknown = [is_equal(b, n, -1) for n in wanted]
     rest = x.size // prod(choose(b, skip, 1, n) for skip, n in zip(unknown, wanted, strict=True))
     target = [choose(b, skip, rest, n) for skip, n in zip(unknown, wanted, strict=True)]
     target = b.settle(target, node.declared(), node)
     require_sizes(b, target)
     return b.reshape(x, target)
+
+
+def _is_copied(b: Builder, n: Size, x: Tensor) -> Truth:
+    """Whether an entry is 0, which copies a dimension.
+
+    One that is a factor of the input's elements and turns out to be 0 means no elements, and stays: the sizes of all
+    other tensors then follow from it, as they do where there are some.
+    """
+    return False if isinstance(n, Dim) and divides(n, x.size) else is_equal(b, n, 0)
 
 
 @op("Flatten")

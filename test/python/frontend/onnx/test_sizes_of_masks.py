@@ -1,0 +1,76 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes that exporters compute of a past and new tokens: known to be those of the keys, so that nothing broadcasts."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import tilewright as tw
+from models._graph import Graph
+
+#: A read of a tensor by computed places: of what may have one row or many, or of what no map describes.
+COMPUTED_READ = re.compile(r"tensor\.extract %\w+\[%[^\]]*,")
+SIZES = [("batch", 2, "sequence", 4), ("batch", 2, "past", 4)]
+
+
+def inputs(g: Graph) -> tuple[str, str, str, str]:
+    """Queries and keys of new tokens and of a past, and the number of new and of all tokens."""
+    queries, past = (g.input(n, np.float32, list(s)) for n, s in zip("qp", SIZES, strict=True))
+    new, old = (g.op("Gather", g.op("Shape", x), g.const(2)) for x in (queries, past))
+    return queries, past, new, g.op("Add", old, new)
+
+
+def causal() -> Graph:
+    """Scores with a mask made of ranges, as the exporter of TorchScript writes it."""
+    g = Graph("causal", 17)
+    queries, past, new, total = inputs(g)
+    keys = g.op("Concat", past, queries, axis=2)
+    rows = g.op("Unsqueeze", g.op("Range", g.op("Sub", total, new), total, g.const(1)), g.const([1]))
+    columns = g.op("Range", g.const(0), total, g.const(1))
+    mask = g.op("Where", g.op("LessOrEqual", columns, rows), g.f32(0.0), g.f32(-1e9))
+    scores = g.op("MatMul", queries, g.op("Transpose", keys, perm=[0, 1, 3, 2]))
+    g.output(g.op("Add", scores, mask), "y", np.float32, ["batch", 2, "sequence", "total"])
+    return g
+
+
+def merged() -> Graph:
+    """Keys transposed as a batch of matrices, their number and rows computed from the shape: a quotient of sums."""
+    g = Graph("merged", 17)
+    queries, past, _, total = inputs(g)
+    keys = g.op("Concat", past, queries, axis=2)
+    rows = g.op("Unsqueeze", total, g.const([0]))
+    flat = g.op("Reshape", keys, g.op("Concat", g.const([-1]), rows, g.const([4]), axis=0))
+    batch = g.op("Slice", g.op("Shape", keys), g.const([0]), g.const([1]))
+    turned = g.op("Concat", batch, g.const([2, 4]), rows, axis=0)
+    back = g.op("Reshape", g.op("Transpose", flat, perm=[0, 2, 1]), turned)
+    g.output(g.op("MatMul", queries, back), "y", np.float32, ["batch", 2, "sequence", "total"])
+    return g
+
+
+@pytest.mark.parametrize("graph", [causal, merged])
+def test_one_model_for_all_pasts(graph) -> None:
+    model = graph().model()
+    assert not COMPUTED_READ.search(tw.compile(model, stop_after="import"))
+    compiled = tw.compile(model)
+    assert compiled.general is not None
+    random = np.random.default_rng(0)
+    for batch, sequence, past in ((2, 3, 5), (1, 1, 0), (1, 4, 1), (3, 1, 20)):
+        q, p = (random.standard_normal((batch, 2, n, 4)).astype(np.float32) for n in (sequence, past))
+        keys = np.concatenate([p, q], 2)
+        expected = q @ keys.transpose(0, 1, 3, 2)
+        if graph is causal:
+            allowed = np.arange(past + sequence) <= np.arange(past, past + sequence)[:, None]
+            expected = expected + np.where(allowed, 0, -1e9).astype(np.float32)
+        np.testing.assert_allclose(compiled(q, p)["y"], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_no_elements() -> None:
+    """A size that turns out to be 0 where a reshape might copy a dimension: what has no elements keeps its sizes."""
+    compiled = tw.compile(merged().model())
+    q, p = np.zeros((1, 2, 0, 4), np.float32), np.zeros((1, 2, 0, 4), np.float32)
+    assert compiled(q, p)["y"].shape == (1, 2, 0, 0)

@@ -35,7 +35,7 @@ _FOLDERS: dict[str, str] = {
         "narrow_products weight_only_quantization widen_operands"
     ),
     "plan.mesh.collectives": "expand_collectives fit_mesh_programs plan_reductions",
-    "plan.model": "mark_host_fallback",
+    "plan.model": "bind_scalars mark_host_fallback",
     "plan.recurrences": "plan_shifts plan_wavefronts",
     "plan.sparse": "apply_sparsity group_experts lower_sparse plan_dynamic plan_sparsity skip_padding",
     "targets": "set_target verify_target",

@@ -60,6 +60,7 @@ PLAN = Phase(
             "images that outgrow the caches together run in micro-batches; all that follows sees the size of one",
         ),
         PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
+        PassSpec("tile-bind-scalars", "sizes that a run brings are memory to kernels, as all that they read"),
         PassSpec("tile-mark-host-fallback", "what kernels cannot take stays on the host, with the reason"),
         PassSpec("tile-plan-orders", "lanes of intermediate tensors where the least is read against its order"),
         PassSpec("tile-apply-orders", "fusion and tiles follow from the maps in that order"),

@@ -68,6 +68,7 @@ PLAN = Phase(
         PassSpec("tile-transpose-operands", "no unit transposes bytes and tf32; vectors ask for an order, too"),
         PassSpec("tile-inline-widenings", "a launch for a few hundred numbers; readers widen them in registers"),
         PassSpec("tile-materialize-fills", "padding is work that a kernel must do; see it before fusing"),
+        PassSpec("tile-bind-scalars", "sizes that a run brings are memory to kernels, as all that they read"),
         PassSpec("tile-mark-host-fallback", "what kernels cannot take stays on the host, with the reason"),
         PassSpec("tile-approximate-exponentials", "operands of 16 bits keep less than the unit has"),
         PassSpec("tile-split-k", "few tasks leave a GPU idle; each part is a task"),

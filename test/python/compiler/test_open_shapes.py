@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -17,7 +18,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import tilewright as tw
-from tilewright.compiler.dynamic_shapes import DynamicShapesModel
+from tilewright.compiler.dynamic_shapes import DynamicShapesModel, general_model
 
 
 def model(*shapes: list[int | str | None] | None) -> onnx.ModelProto:
@@ -73,17 +74,33 @@ def test_results_of_run_time_sizes_in_given_arrays() -> None:
         compiled(ones(4, 3), ones(4, 3), out=[np.zeros((4, 2), np.float32)])
 
 
-def test_what_is_slow_is_said_and_costs_not_the_rest(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """`width` is 3 or 1: the sum runs as scalar loops, and in one artifact for all sizes."""
-    with caplog.at_level(logging.WARNING, "tilewright"):
-        compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
-    assert "y: runs as scalar loops on the host, since sizes are open: " in caplog.text
-    assert "sizes='each' compiles for each set of sizes instead" in caplog.text
+def test_a_size_that_may_be_1_costs_not_the_rest(tmp_path: Path) -> None:
+    compiled = tw.compile(model(["batch", 3], ["batch", "width"]))
     saved = tw.load(compiled.save(tmp_path / "model.tw"))
     for width in (3, 1):
         np.testing.assert_array_equal(saved(ones(4, 3), ones(4, width))[0], 2 * ones(4, 3))
         np.testing.assert_array_equal(compiled(ones(4, 3), ones(4, width))[0], 2 * ones(4, 3))
     assert compiled.sizes == []
+
+
+def test_what_is_slow_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    slow = SimpleNamespace(report_data=lambda: {"open_loops": [{"location": "pool", "reason": "no size"}] * 3})
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        found = general_model(lambda: slow, [("x", "f32", ("n",))], "auto", SimpleNamespace(compiles=True))
+    assert found.model is slow
+    assert "pool: runs as scalar loops on the host, since sizes are open: no size, and 2 more; " in caplog.text
+    assert "sizes='each' compiles for each set of sizes instead" in caplog.text
+
+
+def test_why_there_is_no_code_for_all_sizes() -> None:
+    def fail() -> None:
+        raise tw.UnsupportedError("x has no lowering")
+
+    arguments = fail, [("x", "f32", ("n",))]
+    found = general_model(*arguments, "auto", SimpleNamespace(compiles=True))
+    assert found.model is None and found.reason == "sizes must be known for this model (x has no lowering)"
+    with pytest.raises(tw.UserError, match="sizes='general': .* sizes must be known for this model .x has no lowering"):
+        general_model(*arguments, "general", SimpleNamespace(compiles=True))
 
 
 def test_either_form_can_be_asked_for() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.ir import decisions
+from tilewright.ir.generics import body, operations_of
 from tilewright.ir.structure import Weights, blocks, index_terms, tables_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
@@ -59,13 +60,20 @@ class OpenSize(str):
     """A reason that only loops of run-time sizes have: the same operation of known sizes would be a kernel."""
 
 
-def reason_for_host(op: ir.Operation) -> str | None:
-    """Why no kernel can take a `linalg.generic`; None where one can."""
+def reason_for_host(op: ir.Operation, *, scalars_are_bound: bool = False) -> str | None:
+    """Why no kernel can take a `linalg.generic`; None where one can.
+
+    Args:
+        op: the operation.
+        scalars_are_bound: scalars from outside do not count: `tile-bind-scalars` is to make operands of them.
+    """
     reason = _reason_of_types(op)
     if reason:
         return reason
     parallel = [d for d, kind in enumerate(op.attributes["iterator_types"]) if "parallel" in str(kind)]
     reason = _reason_of_maps(op, parallel) or _reason_of_body(op)
+    if reason is None and not scalars_are_bound and captured_scalars(op):
+        reason = OpenSize("its body uses a scalar from outside")
     reduces = len(parallel) < len(op.attributes["iterator_types"])
     return reason or (_reason_of_reduction(op) if reduces else None)
 
@@ -115,18 +123,22 @@ def _reason_of_maps(op: ir.Operation, parallel: list[int]) -> str | None:
 
 
 def _reason_of_body(op: ir.Operation) -> str | None:
-    block = op.regions[0].blocks[0]
-    for inner in (view.operation for view in block.operations):
-        if inner.name in ("linalg.yield", "linalg.index", "tensor.extract", "arith.constant"):
-            scalars = list(inner.operands)[1:] if inner.name == "tensor.extract" else list(inner.operands)
-        else:
+    for inner in operations_of(body(op)):
+        if inner.name not in ("linalg.yield", "linalg.index", "tensor.extract", "arith.constant"):
             reason = _reason_of_scalar(inner)
             if reason:
                 return reason
-            scalars = list(inner.operands)
-        if any(_is_captured(value, block) for value in scalars):
-            return OpenSize("its body uses a scalar from outside")
     return None
+
+
+def captured_scalars(op: ir.Operation) -> list[ir.Value]:
+    """The scalars that a body uses and that are made outside of it, by something else than a constant; each once."""
+    block = body(op)
+    found: dict[ir.Value, None] = {}
+    for inner in operations_of(block):
+        scalars = list(inner.operands)[inner.name == "tensor.extract" :]
+        found |= dict.fromkeys(value for value in scalars if _is_captured(value, block))
+    return list(found)
 
 
 def _reason_of_scalar(inner: ir.Operation) -> str | None:
@@ -172,7 +184,7 @@ def loops_of_open_sizes(root: ir.Operation) -> list[dict[str, str]]:
             if op.name != "linalg.generic" or not decisions.HOST.on(op):
                 continue
             reason = reason_for_host(op)
-            if isinstance(reason, OpenSize) and not _is_small(op):
+            if isinstance(reason, OpenSize) and not is_small(op):
                 found.append({"location": _name_of(op.location), "reason": str(reason)})
     return found
 
@@ -183,7 +195,7 @@ def _name_of(location: ir.Location) -> str:
     return parts[1] if len(parts) > 2 else str(location)
 
 
-def _is_small(op: ir.Operation) -> bool:
+def is_small(op: ir.Operation) -> bool:
     """Whether all loops have known sizes, and few points together."""
     sizes: dict[int, int] = {}
     values = [*op.operands]

@@ -24,12 +24,13 @@ from tilewright.core.errors import InternalError, TilewrightError, UnsupportedEr
 from tilewright.core.version import VERSION
 
 if TYPE_CHECKING:
-    from tilewright import fractal
+    from tilewright import fractal, generation
     from tilewright.bisection.session import bisect
     from tilewright.compiler.api import compile
     from tilewright.compiler.check import check
     from tilewright.compiler.kernels import kernel
     from tilewright.compiler.sparsify import sparsify
+    from tilewright.generation import Generator
     from tilewright.kernels import Kernel
     from tilewright.runtime import Model, Outputs, TensorSpec
     from tilewright.targets.loading import load
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 _LAZY = {
+    "Generator": "tilewright.generation",
     "Model": "tilewright.runtime",
     "Outputs": "tilewright.runtime",
     "TensorSpec": "tilewright.runtime",
@@ -49,9 +51,10 @@ _LAZY = {
     "sparsify": "tilewright.compiler.sparsify",
 }
 
-_MODULES = {"fractal": "tilewright.fractal"}
+_MODULES = {"fractal": "tilewright.fractal", "generation": "tilewright.generation"}
 
 __all__ = [
+    "Generator",
     "InternalError",
     "Kernel",
     "Model",
@@ -64,6 +67,7 @@ __all__ = [
     "check",
     "compile",
     "fractal",
+    "generation",
     "kernel",
     "load",
     "sparsify",

@@ -47,7 +47,7 @@ class _Decoder:
     """One model under construction."""
 
     def __init__(self, sizes: Sizes, style: str, seed: int) -> None:
-        self.sizes, self.export = sizes, style == "export"
+        self.sizes, self.export, self.padded = sizes, style in ("export", "padded"), style == "padded"
         self.g, self.w = Graph("decoder", 17 if self.export else 23), Weights(seed)
 
     def linear(self, x: str, outputs: int, inputs: int, name: str) -> str:
@@ -107,7 +107,11 @@ class _Decoder:
         offset = g.op("Sub", columns, rows)
         row = g.op("Unsqueeze", g.op("Range", offset, columns, g.const(1)), g.const([1]))
         column = g.op("Range", g.const(0), columns, g.const(1))
-        return g.op("Where", g.op("LessOrEqual", column, row), g.f32(0.0), g.f32(-np.inf))
+        allowed = g.op("LessOrEqual", column, row)
+        if self.padded:
+            real = g.op("Unsqueeze", g.op("Cast", "attention_mask", to=onnx.TensorProto.BOOL), g.const([1, 2]))
+            allowed = g.op("And", allowed, real)
+        return g.op("Where", allowed, g.f32(0.0), g.f32(np.finfo(np.float32).min if self.padded else -np.inf))
 
     def layer(self, x: str, caches: tuple[str, str], positions: str, past: tuple[str, str]) -> tuple[str, str, str]:
         """Attention and a gated multi-layer perceptron, each beside a residual."""
@@ -130,6 +134,8 @@ class _Decoder:
         g, s, f32 = self.g, self.sizes, np.float32
         tokens = g.input("tokens", np.int64, [s.batch, s.sequence])
         positions = g.input("positions", np.int64, [s.batch, s.sequence])
+        if self.padded:
+            g.input("attention_mask", np.int64, [s.batch, s.total])
         cache: list[Size] = [s.batch, s.kv_heads, s.past, s.head]
         names = [(f"past_key_{i}", f"past_value_{i}") for i in range(s.layers)]
         past = [(g.input(a, f32, cache), g.input(b, f32, cache)) for a, b in names]
@@ -154,7 +160,8 @@ def decoder(style: str = "operators", dynamic: bool = False, seed: int = 0, **si
     """`tokens`, `positions` [batch, sequence] and the past cache -> `logits` and the present cache.
 
     Style `operators` has ONNX's own attention and rotary embedding (opset 23); `export` is made of small operators and
-    shape arithmetic (opset 17). `dynamic` leaves batch, sequence and past symbolic.
+    shape arithmetic (opset 17); `padded` is that with an `attention_mask` [batch, past + sequence]. `dynamic` leaves
+    batch, sequence and past symbolic.
     """
     symbolic: dict[str, Size] = {"batch": "batch", "sequence": "sequence", "past": "past"} if dynamic else {}
     return _Decoder(Sizes(**{**sizes, **symbolic}), style, seed).build()  # type: ignore[arg-type]

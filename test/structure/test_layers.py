@@ -28,6 +28,7 @@ LAYERS = (
     "targets",  # a machine as one object: match, pipeline, emit, load
     "kernels",  # one kernel, called from Python
     "compiler",  # from a model to an artifact
+    "generation",  # text from a decoder, step by step
     "bisection",  # which pass broke it
     "tilewright",
     "tools",  # tile-opt and its kin

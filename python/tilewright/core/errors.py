@@ -55,6 +55,10 @@ class TilewrightError(Exception):
         return _rebuild, (type(self), self.message, self.location, self.ir, self.command)
 
 
+#: Ends what a run says where sizes that may broadcast do not: code for all sizes does not serve these.
+TAKEN_EQUAL = "(code for all sizes takes them to be equal)"
+
+
 class UserError(TilewrightError, ValueError):
     """The request is wrong: a bad argument, a malformed model, a shape that does not fit."""
 

@@ -33,10 +33,11 @@ class _Atom:
     Two are the same where their keys are equal: the value itself, or what a quotient was made of.
     """
 
-    __slots__ = ("_hash", "high", "key", "low", "value")
+    __slots__ = ("_hash", "high", "key", "low", "meaning", "value")
 
     def __init__(self, value: ir.Value, low: int | None, high: int | None, key: Hashable = None) -> None:
         self.value, self.low, self.high = value, low, high
+        self.meaning: Terms | None = None  # what it is taken to be, see Dim.assume_same
         self.key: Hashable = value if key is None else key
         self._hash = hash(self.key)
 
@@ -180,6 +181,21 @@ class Dim:
         ((atoms, _),) = self.terms.items()
         atoms[0].high = limit
 
+    def assume_same(self, other: Dim) -> None:
+        """Take for granted what a run checks: that this size, which is made of no others, is another one."""
+        ((atoms, _),) = self.terms.items()
+        atoms[0].meaning = _resolved(other.terms)
+
+    @property
+    def atoms(self) -> frozenset[Hashable]:
+        """What it is made of: keys, of one alone for a size that is made of no others."""
+        return frozenset(atom.key for product in self.terms for atom in product)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is made of no others."""
+        return len(self.terms) == 1 and all(len(product) == 1 and n == 1 for product, n in self.terms.items())
+
     @property
     def nonneg(self) -> bool:
         """Whether it is known not to be negative."""
@@ -258,9 +274,20 @@ def _bounds(terms: Terms) -> tuple[int | None, int | None]:
     return low, high
 
 
+def _resolved(terms: Terms) -> Terms:
+    """A polynomial with what its atoms are taken to be in their place."""
+    if not any(atom.meaning for product in terms for atom in product):
+        return terms
+    total: Terms = {}
+    for product, count in terms.items():
+        parts: list[Terms] = [atom.meaning or {(atom,): 1} for atom in product]
+        total = _sum(total, reduce(_product, parts, {(): count}))
+    return _resolved(total)
+
+
 def equal(a: Size, b: Size) -> bool | None:
     """Whether two sizes are equal; None where that is known at run time only."""
-    difference = _sum(_terms(a), _terms(b), -1)
+    difference = _sum(_resolved(_terms(a)), _resolved(_terms(b)), -1)
     low, high = _bounds(difference)
     if low is not None and low > 0 or high is not None and high < 0:
         return False
@@ -269,13 +296,13 @@ def equal(a: Size, b: Size) -> bool | None:
 
 def equal_products(a: Sequence[Size], b: Sequence[Size]) -> bool:
     """Whether two products of sizes are known to be equal. Emits nothing."""
-    left, right = (reduce(_product, map(_terms, sizes), {(): 1}) for sizes in (a, b))
+    left, right = (reduce(_product, (_resolved(_terms(n)) for n in sizes), {(): 1}) for sizes in (a, b))
     return not _sum(left, right, -1)
 
 
 def divides(n: Size, total: Size) -> bool:
     """Whether a size is known to divide another, whatever the two are. Emits nothing."""
-    return _quotient(_terms(total), _terms(n)) is not None
+    return _quotient(_resolved(_terms(total)), _resolved(_terms(n))) is not None
 
 
 # Ops ------------------------------------------------------------------------------------------------------------

@@ -172,6 +172,9 @@ class Dynamic(Loops):
             raise ValueError(f"sizes {a} and {b} do not broadcast")
         if isinstance(a, int) or isinstance(b, int):
             return a if isinstance(a, int) else b
+        joined = self.symbols.join(a, b) if ir.InsertionPoint.current.block == self.entry else None
+        if joined is not None:
+            return joined
         m = self.math
         return Dim(m.where(m.eq(self.idx(a), self.idx(1)), self.idx(b), self.idx(a)).value)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from tilewright.core.errors import TAKEN_EQUAL
 from tilewright.frontend.builder.dims import Dim, Size, index_value
 from tilewright.frontend.builder.emit import Emitter
 from tilewright.frontend.model import Symbol, TensorSpec
@@ -43,6 +44,26 @@ class Symbols:
             if isinstance(size, Dim) and known.is_same(size) and not known.is_at_most(most):
                 self._check("sle", known, most, f"the size {name} (of input {first}) must be at most {most}")
                 known.assume_at_most(most)
+
+    def join(self, a: Dim, b: Dim) -> Dim | None:
+        """The size of both, where one is a symbolic dimension and the other made of several; a run checks that.
+
+        A mask of `total` columns meets scores of past + new ones. It might have one column for all, and would be read
+        element by element for the sake of that. So code for all sizes takes the two to be equal, and says so where they
+        are not: such sizes get code of their own.
+        """
+        names = {atom: name for name, (size, _) in self._known.items() for atom in size.atoms}
+        if not a.atoms | b.atoms <= names.keys():
+            return None
+        for one, other in ((b, a), (a, b)):
+            if one.is_alone and len(other.atoms) > 1 and not one.atoms & other.atoms:
+                (name,) = (names[atom] for atom in one.atoms)
+                others = " and ".join(sorted(names[atom] for atom in other.atoms))
+                message = f"the size {name} must be that of what it meets, which follows from {others}"
+                self._check("eq", one, other, f"{message} {TAKEN_EQUAL}")
+                one.assume_same(other)
+                return other
+        return None
 
     @property
     def ranges(self) -> dict[str, tuple[int, int | None]]:

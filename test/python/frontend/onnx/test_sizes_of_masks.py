@@ -74,3 +74,34 @@ def test_no_elements() -> None:
     compiled = tw.compile(merged().model())
     q, p = np.zeros((1, 2, 0, 4), np.float32), np.zeros((1, 2, 0, 4), np.float32)
     assert compiled(q, p)["y"].shape == (1, 2, 0, 0)
+
+
+def test_a_mask_with_a_size_of_its_own(tmp_path) -> None:
+    """`total` is taken to be past + sequence; a mask of one column for all is served by code of its own."""
+    g = Graph("masked", 17)
+    queries, past, _, _ = inputs(g)
+    mask = g.op("Unsqueeze", g.input("mask", np.float32, ["batch", "total"]), g.const([1, 2]))
+    keys = g.op("Concat", past, queries, axis=2)
+    scores = g.op("MatMul", queries, g.op("Transpose", keys, perm=[0, 1, 3, 2]))
+    g.output(g.op("Add", scores, mask), "y", np.float32, ["batch", 2, "sequence", "keys"])
+    model = g.model()
+    assert not COMPUTED_READ.search(tw.compile(model, stop_after="import"))
+    compiled = tw.compile(model)
+    random = np.random.default_rng(0)
+
+    def case(sequence: int, before: int, total: int) -> tuple[list[np.ndarray], np.ndarray]:
+        shapes = ((2, 2, sequence, 4), (2, 2, before, 4), (2, total))
+        q, p, m = (random.standard_normal(shape).astype(np.float32) for shape in shapes)
+        return [q, p, m], q @ np.concatenate([p, q], 2).transpose(0, 1, 3, 2) + m[:, None, None]
+
+    saved = tw.load(compiled.save(tmp_path / "model.tw"))
+    for sizes in ((3, 5, 8), (1, 0, 1)):
+        arrays, expected = case(*sizes)
+        np.testing.assert_allclose(saved(*arrays)["y"], expected, rtol=1e-5, atol=1e-5)
+    arrays, expected = case(3, 5, 1)
+    message = "the size total must be that of what it meets, which follows from past and sequence"
+    with pytest.raises(tw.UserError, match=message):
+        saved(*arrays)
+    np.testing.assert_allclose(compiled(*arrays)["y"], expected, rtol=1e-5, atol=1e-5)
+    with pytest.raises(tw.UserError):
+        compiled(arrays[0], arrays[1], np.zeros((2, 7), np.float32))

@@ -1,0 +1,238 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""tw.Generator: prompts in, tokens out; requests join and leave between steps."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tilewright.core.errors import UserError
+from tilewright.generation.cache import Cache
+from tilewright.generation.decoder import Decoder
+from tilewright.generation.names import Names
+from tilewright.generation.request import Request, is_batch, stop_set, tokens_of
+from tilewright.generation.sampling import sampler
+
+
+class Generator:
+    """Continues prompts with a decoder that takes keys and values of the past, and returns them with the new ones.
+
+    The past stays with the generator. Requests are steps of one batch: each joins when there is room, and leaves when
+    it ends. Not for several threads at once.
+
+    Args:
+        model: a compiled model with open sequence and past (``batch`` too, if requests shall run together), the path of
+            a saved one (``.tw``), or what :func:`tilewright.compile` takes, which it is compiled from.
+        capacity: tokens that the past of a request may have, its prompt included.
+        batch: requests that run together at most; others wait.
+        chunk: tokens of a prompt that a call takes at most.
+        names: inputs and outputs that have unusual names.
+        pads: whether requests of unequal lengths may run together: the shorter ones get padding before them, which the
+            mask hides. By default where the model takes a mask and positions. With a mask alone say True if the model
+            counts positions by the mask.
+        options: for :func:`tilewright.compile` (``target``, ``threads``, ``precision``, ...).
+
+    Raises:
+        UserError: the model has no code for all sizes, names of its inputs are not known, or a number is out of range.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        capacity: int = 2048,
+        batch: int = 8,
+        chunk: int = 512,
+        names: Names | None = None,
+        pads: bool | None = None,
+        **options: Any,
+    ) -> None:
+        for what, value in (("capacity", capacity), ("batch", batch), ("chunk", chunk)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise UserError(f"{what} must be a whole number >= 1, got {value!r}")
+        self.model = _opened(model, options)
+        self._decoder = Decoder(self.model, names)
+        most = self._decoder.most
+        self.capacity = capacity if most is None else min(capacity, most)
+        self.batch = batch if self._decoder.batches and not self._decoder.extra else 1
+        self._chunk = chunk
+        self._pads = self._decoder.pads if pads is None else pads
+        self._cache = Cache(self._decoder.parts)
+        self._running: list[Request] = []
+        self._waiting: deque[Request] = deque()
+
+    @property
+    def running(self) -> tuple[Request, ...]:
+        """Requests under way, in the order of their rows."""
+        return tuple(self._running)
+
+    @property
+    def waiting(self) -> tuple[Request, ...]:
+        """Requests that have not begun, in the order in which they came."""
+        return tuple(self._waiting)
+
+    def submit(
+        self,
+        prompt: Any,
+        *,
+        max_tokens: int | None = None,
+        stop: int | Collection[int] = (),
+        top_k: int | None = None,
+        temperature: float = 1.0,
+        seed: int | None = None,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> Request:
+        """Add a request; it begins with one of the next steps.
+
+        Args:
+            prompt: tokens: a list, or an array.
+            max_tokens: the most tokens to make.
+            stop: tokens that end it.
+            top_k, temperature, seed: see :func:`tilewright.generation.sampling.sampler`; by default the best token.
+            inputs: of models that take more than tokens and past (an encoder's states), the same in each step.
+
+        Raises:
+            UserError: the prompt has no tokens or more than the cache holds, a number is out of range, or an input is
+                missing or unknown.
+        """
+        tokens = tokens_of(prompt)
+        if max_tokens is not None and max_tokens < 1:
+            raise UserError(f"max_tokens must be at least 1, got {max_tokens}")
+        if len(tokens) > self.capacity:
+            raise self._full(f"the prompt has {len(tokens)}")
+        self._decoder.check_extra(inputs or {})
+        choose = sampler(top_k, temperature, seed)
+        request = Request(tokens, max_tokens, stop_set(stop), choose, dict(inputs or {}))
+        self._waiting.append(request)
+        return request
+
+    def cancel(self, request: Request) -> None:
+        """End a request; it keeps the tokens that it has."""
+        if request.done:
+            return
+        request.reason = "cancelled"
+        if request in self._waiting:
+            self._waiting.remove(request)
+        self._leave()
+
+    def step(self) -> list[tuple[Request, int]]:
+        """Make the next token of each request under way, after waiting ones have joined. Returns them in order.
+
+        A request whose cache is full ends with an error, which :meth:`Request.result` raises; others go on.
+        """
+        self._end_full()
+        made = self._decode() if self._running else []
+        made += self._admit()
+        self._leave()
+        return made
+
+    def run(self) -> None:
+        """Step until no request is left."""
+        while self._running or self._waiting:
+            self.step()
+
+    def generate(self, prompts: Any, **options: Any) -> Any:
+        """Continue one prompt, or several together.
+
+        Args:
+            prompts: the tokens of one, or a list of such.
+            options: as for :meth:`submit`.
+
+        Returns:
+            The tokens that follow (a stop token is the last one); for several prompts, a list of such lists.
+
+        Raises:
+            UserError: as for :meth:`submit`; the cache was full before a request ended.
+        """
+        several = is_batch(prompts)
+        requests = [self.submit(prompt, **options) for prompt in (prompts if several else [prompts])]
+        while not all(request.done for request in requests):
+            self.step()
+        results = [request.result() for request in requests]
+        return results if several else results[0]
+
+    def stream(self, prompt: Any, **options: Any) -> Iterator[int]:
+        """Yield the tokens that follow a prompt, as they are made; see :meth:`generate`."""
+        request = self.submit(prompt, **options)
+        try:
+            while not request.done:
+                yield from (token for other, token in self.step() if other is request)
+            request.result()
+        finally:
+            self.cancel(request)
+
+    def _decode(self) -> list[tuple[Request, int]]:
+        """A step of the batch: the last token of each goes in."""
+        ids = np.array([[request.tokens[-1]] for request in self._running])
+        logits = self._decoder.step(self._cache, ids, self._running[0].inputs)
+        return [(request, request.take(row)) for request, row in zip(self._running, logits, strict=True)]
+
+    def _admit(self) -> list[tuple[Request, int]]:
+        """Run prompts of waiting requests, and let them join; the first token of each."""
+        made = []
+        self._leave()
+        while self._waiting and len(self._running) < self.batch:
+            request = self._waiting[0]
+            if self._running and not self._pads and len(request.prompt) != self._cache.tokens(0):
+                break  # rows of unequal lengths would be wrong: it waits until the others have left
+            self._waiting.popleft()
+            try:
+                cache, logits = self._decoder.begin(request.prompt, request.inputs, self._chunk)
+            except UserError as error:  # of this request alone: its inputs, a size that the model does not take
+                request.reason, request.error = "error", error
+                continue
+            made.append((request, request.take(logits[0])))
+            if not request.done:
+                self._cache.join(cache)
+                self._running.append(request)
+        return made
+
+    def _end_full(self) -> None:
+        for row, request in enumerate(self._running):
+            if self._cache.tokens(row) >= self.capacity:
+                request.error = self._full(f"a prompt of {len(request.prompt)} and {len(request.tokens)} new ones came")
+                request.reason = "full"
+        self._leave()
+
+    def _full(self, what: str) -> UserError:
+        limit = "which the model's sizes allow" if self.capacity == self._decoder.most else "capacity="
+        return UserError(f"the cache is full: it holds {self.capacity} tokens of a request ({limit}), and {what}")
+
+    def _leave(self) -> None:
+        """Take requests that have ended out of the batch."""
+        left = [row for row, request in enumerate(self._running) if not request.done]
+        self._cache.keep(left)
+        self._running = [self._running[row] for row in left]
+
+    def __repr__(self) -> str:
+        """Return what it holds."""
+        return f"<tilewright.Generator of {self.model!r}, {len(self._running)} running, {len(self._waiting)} waiting>"
+
+
+def _opened(model: Any, options: Mapping[str, Any]) -> Any:
+    """The compiled model for all sizes."""
+    if not (hasattr(model, "inputs") and callable(model)):
+        saved = isinstance(model, str | Path) and (Path(model).suffix == ".tw" or Path(model).is_dir())
+        if saved:
+            from tilewright.targets.loading import load
+
+            model = load(model, **options)
+        else:
+            from tilewright.compiler.api import compile
+
+            model = compile(model, **options)
+    elif options:
+        raise UserError(f"the model is compiled already: {', '.join(options)} say how to compile one")
+    general = getattr(model, "general", model)
+    if general is None:
+        raise UserError(
+            "the model has no code for all sizes, so each step would be compiled for its own; "
+            "compile() said in the log what stands in the way"
+        )
+    return general

@@ -71,16 +71,20 @@ def operator_reference() -> str:
     """Reference of all ONNX operators: the function that lowers each, or why there is none."""
     import onnx
 
-    from tilewright.frontend.onnx.catalog import catalog
+    from tilewright.frontend.onnx.catalog import catalog, runtime_catalog
 
     rows = catalog()
     lowered = sum(bool(row.lowering) for row in rows)
+    own = runtime_catalog()
     parts = [
         NOTE,
         f"# ONNX operators\n\nOf the {len(rows)} operators of onnx {onnx.__version__}, {lowered} have a lowering. "
         "A function in `ops/` serves all opset versions\nfrom the first one named on; further numbers are versions "
-        "whose older meaning has a function of its own.",
+        "whose older meaning has a function of its own.\n\nUnder com.microsoft stand "
+        f"{sum(bool(row.lowering) for row in own)} operators of ONNX Runtime with a lowering, and those refused for "
+        "a reason.",
     ]
+    rows = [*rows, *own]
     for domain in sorted({row.domain for row in rows}):
         parts.append(f"## {domain or 'ai.onnx'}\n\n| operator | version | lowering | from opset |\n|---|---|---|---|")
         for row in (row for row in rows if row.domain == domain):

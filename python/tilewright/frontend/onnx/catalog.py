@@ -12,6 +12,7 @@ from pathlib import Path
 import onnx
 
 from tilewright.frontend.onnx.functions import standard_body
+from tilewright.frontend.onnx.refused import RUNTIME_REASONS
 from tilewright.frontend.onnx.registry import lookup, supported
 
 _STRINGS = "tensors of strings have no place in compiled code"
@@ -27,6 +28,7 @@ REASONS = {
     ("ai.onnx.ml", "DictVectorizer"): _MAPS,
     ("ai.onnx.ml", "ZipMap"): _MAPS,
     ("ai.onnx.preview.training", "Gradient"): "differentiation belongs to training frameworks",
+    **RUNTIME_REASONS,
 }
 
 
@@ -61,6 +63,13 @@ def catalog() -> list[Operator]:
         _operator(s.domain, s.name, s.since_version, tuple(meanings.get((s.domain, s.name), ())))
         for s in sorted(schemas, key=lambda s: (s.domain, s.name))
     ]
+
+
+def runtime_catalog() -> list[Operator]:
+    """ONNX Runtime's operators (com.microsoft) with a lowering or a reason, sorted by name."""
+    lowered = {name: since for domain, name, since in supported() if domain == "com.microsoft"}
+    names = {**dict.fromkeys((name for _, name in RUNTIME_REASONS), 1), **lowered}
+    return [_operator("com.microsoft", name, 1, (lowered[name],) if name in lowered else ()) for name in sorted(names)]
 
 
 def _operator(domain: str, name: str, version: int, meanings: tuple[int, ...]) -> Operator:

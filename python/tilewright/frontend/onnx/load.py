@@ -19,6 +19,8 @@ from tilewright.frontend.builder.limits import check_known
 ModelSource = str | os.PathLike | bytes | onnx.ModelProto
 
 _NEWEST = (1 << 31) - 1  # an opset version that ONNX's own functions take
+#: operators that ONNX Runtime has in the standard's domain, below an opset version from which the standard has them
+_RUNTIMES = {"LayerNormalization": 17, "SimplifiedLayerNormalization": _NEWEST}
 _CHECK_BYTES = 1 << 20  # the checker serializes the model: only worth its time without the weights
 
 
@@ -96,6 +98,7 @@ def check_model(model: onnx.ModelProto) -> None:
     light.ir_version = min(max(light.ir_version, 4), onnx.IR_VERSION)  # which rules the file follows, not what it means
     if not light.opset_import:
         light.opset_import.add(version=1)
+    _disguise(light)
     for value in (*light.graph.input, *light.graph.output):  # what types leave open follows from shapes= and the nodes
         if value.type.WhichOneof("value") in (None, "tensor_type"):
             kind = value.type.tensor_type
@@ -106,6 +109,23 @@ def check_model(model: onnx.ModelProto) -> None:
     except (onnx.checker.ValidationError, ValueError) as error:  # it parses the file again, more strictly
         text = " ".join(str(error).split("==> Context")[0].split())
         raise UserError(f"the ONNX model is invalid: {text or 'the checker refuses it'}") from error
+
+
+def _disguise(model: onnx.ModelProto) -> None:
+    """Give operators that ONNX Runtime defines in the standard's domain another one, which the checker lets pass."""
+    version = versions_of(model.opset_import).get("", 1)
+    nodes = [n for n in _all_nodes(model.graph) if node_domain(n) == "" and version < _RUNTIMES.get(n.op_type, 0)]
+    for node in nodes:
+        node.domain = "com.microsoft"
+    if nodes and "com.microsoft" not in versions_of(model.opset_import):
+        model.opset_import.add(domain="com.microsoft", version=1)
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for inner in subgraphs_of(node):
+            yield from _all_nodes(inner)
 
 
 def _check_all(model: onnx.ModelProto) -> None:

@@ -4,6 +4,7 @@
 """ONNX operators, a folder per domain and a file per family; importing this package registers them all."""
 
 from tilewright.frontend.onnx.ops import (
+    contrib,
     control,
     image,
     math,
@@ -15,6 +16,7 @@ from tilewright.frontend.onnx.ops import (
 )
 
 __all__ = [
+    "contrib",
     "control",
     "image",
     "math",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -107,6 +108,17 @@ def parametric(b: Builder, node: Node, x: Tensor) -> Tensor:
         defaults = {"alpha": 1.6732, "gamma": 1.0507}
     values = [node.attr(name, default) for name, default in defaults.items()]
     return b.elementwise(lambda m, x: body(m, x, *values), x)
+
+
+def activation_body(name: str, parameters: Sequence[float] = ()) -> Callable | None:
+    """The body (m, x) of an operator of one input; parameters replace its attributes' defaults in their order."""
+    if name in _UNARY:
+        return _UNARY[name]
+    if name not in _PARAMETRIC:
+        return None
+    defaults, body = _PARAMETRIC[name]
+    values = [*parameters, *list(defaults.values())[len(parameters) :]][: len(defaults)]
+    return lambda m, x: body(m, x, *values)
 
 
 def legacy_broadcast(node: Node, x: Tensor, y: Tensor) -> Tensor:

@@ -94,7 +94,8 @@ def weigh(b: Builder, probabilities: Tensor, heads: Heads, dtype: np.dtype, rows
     return b.reshape(y, (batch, rows, key_heads * group * v.shape[3]))
 
 
-def _ungrouped(b: Builder, x: Tensor) -> Tensor:
+def ungrouped(b: Builder, x: Tensor) -> Tensor:
+    """Scores as [batch, heads, rows, columns]."""
     batch, key_heads, group, rows, columns = x.shape
     return b.reshape(x, (batch, key_heads * group, rows, columns))
 
@@ -103,7 +104,7 @@ def _ungrouped(b: Builder, x: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class _Mask:
+class Mask:
     """Which columns a row sees: those from `low` to `high` where `given` does not forbid them."""
 
     low: Tensor | None
@@ -173,7 +174,7 @@ def _given_mask(b: Builder, node: Node, mask: Tensor | None, q: Tensor, groups: 
     return b.reshape(mask, (batch, *heads, rows, columns))
 
 
-def _may_hide_rows(mask: _Mask) -> bool:
+def may_hide_rows(mask: Mask) -> bool:
     """Whether a row may see no column at all."""
     bounds = [x for x in (mask.low, mask.high) if x is not None]
     count = mask.columns.shape[0]
@@ -186,7 +187,8 @@ def _may_hide_rows(mask: _Mask) -> bool:
     return not np.all((low < count) & (high >= 0) & (low <= high))
 
 
-def _masked(b: Builder, x: Tensor, mask: _Mask) -> Tensor:
+def masked(b: Builder, x: Tensor, mask: Mask) -> Tensor:
+    """Scores with what the mask adds, -inf where it forbids."""
     inputs = mask.inputs()
     if not inputs:
         return x
@@ -224,9 +226,7 @@ def _capped(b: Builder, node: Node, x: Tensor) -> Tensor:
     return x if cap <= 0.0 else b.elementwise(lambda m, s: m.tanh(s * (1.0 / cap)) * cap, x)
 
 
-def _build_mask(
-    b: Builder, node: Node, heads: Heads, given: Tensor | None, past: Size, lengths: Tensor | None
-) -> _Mask:
+def _build_mask(b: Builder, node: Node, heads: Heads, given: Tensor | None, past: Size, lengths: Tensor | None) -> Mask:
     rows, columns = heads.q.shape[2], heads.k.shape[2]
     if lengths is not None:
         lengths = b.cast(lengths, _POSITION).unsqueeze([1, 2, 3, 4])
@@ -236,7 +236,7 @@ def _build_mask(
         node.wrong(f"{many} heads of queries do not fit {few} heads of keys")
     groups = many // few
     given = _given_mask(b, node, given, heads.q, groups, columns)
-    return _Mask(low, high, given, b.positions(columns, _POSITION))
+    return Mask(low, high, given, b.positions(columns, _POSITION))
 
 
 @op("Attention", since=23)
@@ -262,9 +262,9 @@ def attention(
     scale = _scale(node, heads.q.shape[3])
     plain = scores(b, heads, scale)
     capped = _capped(b, node, plain)
-    biased = _masked(b, capped, seen)
+    biased = masked(b, capped, seen)
     scaled = b.cast(biased, _precision(node, biased.dtype))
-    probabilities = softmax(b, scaled, [_COLUMNS], zeros=_may_hide_rows(seen))
+    probabilities = softmax(b, scaled, [_COLUMNS], zeros=may_hide_rows(seen))
     y = weigh(b, b.cast(probabilities, q.dtype), heads, q.dtype, q.rank == 3)
     results = [y, heads.k, heads.v]
     if len(node.proto.output) > 3:
@@ -272,7 +272,7 @@ def attention(
         mode = node.attr("qk_matmul_output_mode", 0)
         if not 0 <= mode < len(stages):
             node.wrong(f"there is no qk_matmul_output_mode {mode}")
-        results.append(b.cast(_ungrouped(b, stages[mode]), q.dtype))
+        results.append(b.cast(ungrouped(b, stages[mode]), q.dtype))
     return results
 
 
@@ -280,7 +280,7 @@ def _modified(b: Builder, node: Node, name: str, x: Tensor) -> Tensor:
     """What the graph attribute `name` makes of the scores; the scores where there is none."""
     if node.attr(name) is None:
         return x
-    results = node.graph(name)(_ungrouped(b, x))
+    results = node.graph(name)(ungrouped(b, x))
     if len(results) != 1:
         node.wrong(f"the graph {name} has {len(results)} outputs instead of one")
     return b.reshape(results[0], x.shape)

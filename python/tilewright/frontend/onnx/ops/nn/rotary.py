@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tilewright.frontend.builder.dims import Size
+from tilewright.frontend.builder.dims import Size, same
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.common.bounds import check_indices
 from tilewright.frontend.onnx.ops.tensor.movement import part
@@ -26,6 +26,15 @@ def _pairs(b: Builder, x: Tensor, half: int, interleaved: bool) -> tuple[Tensor,
         return part(b, x, 3, 0, half), part(b, x, 3, half, half)
     sizes, steps = [*x.shape[:3], half], [1, 1, 1, 2]
     return b.slice(x, [0, 0, 0, 0], sizes, steps), b.slice(x, [0, 0, 0, 1], sizes, steps)
+
+
+def rotate(b: Builder, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """x [batch, sequence, heads, size], its first coordinates rotated by angles [batch, sequence, 1, half of them]."""
+    rotated = 2 * cos.shape[3]
+    y = _rotate(b, part(b, x, 3, 0, rotated), cos, sin, interleaved)
+    if same(rotated, x.shape[3]):
+        return y
+    return b.concat([y, part(b, x, 3, rotated, x.shape[3] - rotated)], 3)
 
 
 def _rotate(b: Builder, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -68,7 +77,5 @@ def rotary_embedding(b: Builder, node: Node, x: Tensor, cos: Tensor, sin: Tensor
     if rotated % 2 or rotated > x.shape[3] or (isinstance(half, int) and half != rotated // 2):
         node.wrong(f"{rotated} of {x.shape[3]} coordinates cannot rotate by a cache of {half} columns")
     cosines, sines = _cache(b, node, cos, ids), _cache(b, node, sin, ids)
-    y = _rotate(b, part(b, x, 3, 0, rotated), cosines, sines, bool(node.attr("interleaved", 0)))
-    if rotated < x.shape[3]:
-        y = b.concat([y, part(b, x, 3, rotated, x.shape[3] - rotated)], 3)
+    y = rotate(b, x, cosines, sines, bool(node.attr("interleaved", 0)))
     return y.transpose([0, 2, 1, 3]) if len(shape) == 4 else b.reshape(y, shape)

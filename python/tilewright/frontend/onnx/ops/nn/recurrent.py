@@ -12,7 +12,6 @@ import numpy as np
 
 from tilewright.frontend.builder.dims import Size, is_static
 from tilewright.frontend.builder.dtypes import promoted
-from tilewright.frontend.builder.emit import Space
 from tilewright.frontend.builder.scalars import Scalar
 from tilewright.frontend.builder.tensor import Tensor, nothing
 from tilewright.frontend.onnx.ops.nn.recurrent_cells import CELLS, Cell, Parameters, activations
@@ -21,17 +20,18 @@ from tilewright.frontend.onnx.registry import Builder, Node, op
 from tilewright.mlir import ir
 
 
-def _of_direction(b: Builder, x: Tensor, direction: int) -> Tensor:
+def of_direction(b: Builder, x: Tensor, direction: int) -> Tensor:
+    """What a tensor with a first dimension of directions holds for one of them."""
     return part(b, x, 0, direction, 1).squeeze([0])
 
 
 def _cells(b: Builder, node: Node, tensors: Sequence[Tensor | None]) -> list[Cell]:
     """One unit per direction, of the weights, recurrent weights, biases and peepholes."""
     kind = CELLS[node.proto.op_type]
-    directions = _directions(node)
+    directions = directions_of(node)
     cells = []
     for d, functions in enumerate(activations(node, kind.defaults, directions)):
-        weights, recurrent, bias, peepholes = (None if x is None else _of_direction(b, x, d) for x in tensors)
+        weights, recurrent, bias, peepholes = (None if x is None else of_direction(b, x, d) for x in tensors)
         assert weights is not None and recurrent is not None
         half = recurrent.shape[0]
         halves = [None if bias is None else part(b, bias, 0, i * half, half) for i in (0, 1)]
@@ -40,18 +40,12 @@ def _cells(b: Builder, node: Node, tensors: Sequence[Tensor | None]) -> list[Cel
     return cells
 
 
-def _directions(node: Node) -> int:
+def directions_of(node: Node) -> int:
+    """How many directions a recurrent node runs in."""
     direction = node.attr("direction", "forward")
     if direction not in ("forward", "reverse", "bidirectional"):
         node.wrong(f"there is no direction {direction}")
     return 2 if direction == "bidirectional" else 1
-
-
-def _project(b: Builder, x: Tensor, given: Parameters) -> Tensor:
-    """[time, batch, inputs] to [time, batch, gates * hidden], bias included."""
-    space = Space([*x.shape[:2], given.weights.shape[0], x.shape[2]], frozenset([3]))
-    y = b.contract(space, (x, [0, 1, 3]), (given.weights, [2, 3]), [0, 1, 2])
-    return y if given.bias is None else b.elementwise(lambda m, y, v: y + v, y, given.bias)
 
 
 def _state(b: Builder, given: Tensor | None, shape: Sequence[Size], dtype: np.dtype) -> Tensor:
@@ -96,7 +90,7 @@ class _Run:
     def __call__(self, x: Tensor, starts: Sequence[Tensor]) -> list[Tensor]:
         """All outputs [time, batch, hidden], then the last states [batch, hidden]."""
         b, steps, shape = self.b, x.shape[0], starts[0].shape
-        projected = b.stored(b.ordered(_project(b, x, self.cell.given)))
+        projected = b.stored(b.ordered(self.cell.project(x)))
         full = (steps, *shape)
         dims = [d for d in (0, 1, 2) if full[d] != 1] or [2]
         outputs = b.empty([full[d] for d in dims], x.dtype)
@@ -131,7 +125,7 @@ class _Run:
 
 
 def _check_ranks(node: Node, x: Tensor, w: Tensor, r: Tensor) -> None:
-    directions, gates = _directions(node), CELLS[node.proto.op_type].gates
+    directions, gates = directions_of(node), CELLS[node.proto.op_type].gates
     if not is_static(w.shape) or not is_static(r.shape):
         node.unsupported("weights whose sizes are known at run time only; state their shapes in the model")
     fits = x.rank == w.rank == r.rank == 3 and w.shape[0] == r.shape[0] == directions
@@ -141,12 +135,12 @@ def _check_ranks(node: Node, x: Tensor, w: Tensor, r: Tensor) -> None:
         node.wrong(f"input, weights and recurrent weights do not fit ({directions} directions): {shapes}")
 
 
-def _of_no_sequence(node: Node, steps: Size, r: Tensor, dtype: np.dtype) -> list[Tensor]:
+def _of_no_sequence(node: Node, steps: Size, cells: Sequence[Cell], dtype: np.dtype) -> list[Tensor]:
     """The results for an empty batch."""
-    directions, _, hidden = r.shape
-    shapes = [(steps, directions, 0, hidden)] + [(directions, 0, hidden)] * CELLS[node.proto.op_type].states
+    directions, hidden, states = len(cells), cells[0].hidden, cells[0].states
+    shapes = [(steps, directions, 0, hidden)] + [(directions, 0, hidden)] * states
     if node.attr("layout", 0):
-        shapes = [(0, steps, directions, hidden)] + [(0, directions, hidden)] * (len(shapes) - 1)
+        shapes = [(0, steps, directions, hidden)] + [(0, directions, hidden)] * states
     return [nothing(shape, dtype) for shape in shapes]
 
 
@@ -171,23 +165,43 @@ def recurrent(
     result, dtype = x.dtype, promoted(x.dtype)
     x, w, r = (b.cast(v, dtype) for v in (x, w, r))
     bias, *initial, peepholes = (v if v is None else b.cast(v, dtype) for v in (bias, initial_h, initial_c, peepholes))
-    batch_first = bool(node.attr("layout", 0))
+    cells = _cells(b, node, [w, r, bias, peepholes])
+    return [b.cast(y, result) for y in over_time(b, node, cells, x, lengths, initial)]
+
+
+def over_time(
+    b: Builder, node: Node, cells: Sequence[Cell], x: Tensor, lengths: Tensor | None, initial: Sequence[Tensor | None]
+) -> list[Tensor]:
+    """Run a cell for each direction over a sequence.
+
+    Args:
+        b: the builder.
+        node: for its `layout` and `direction`.
+        cells: one for each direction.
+        x: [time, batch, inputs]; with layout 1 [batch, time, inputs].
+        lengths: steps of each sequence of the batch; None: all.
+        initial: the states to begin with, [directions, batch, hidden] each; None: zeros.
+
+    Returns:
+        All outputs [time, directions, batch, hidden], then the last states [directions, batch, hidden].
+    """
+    batch_first, dtype = bool(node.attr("layout", 0)), x.dtype
     if batch_first:
         x = x.transpose([1, 0, 2])
         initial = [s if s is None else s.transpose([1, 0, 2]) for s in initial]
-    shape = (x.shape[1], r.shape[2])
+    shape = (x.shape[1], cells[0].hidden)
     if lengths is not None:
         full = lengths.is_known and isinstance(x.shape[0], int) and bool((lengths.numpy() == x.shape[0]).all())
         lengths = None if full else b.stored(lengths).unsqueeze([1])
     if x.shape[1] == 0:
-        return _of_no_sequence(node, x.shape[0], r, result)
+        return _of_no_sequence(node, x.shape[0], cells, dtype)
     runs = []
-    for d, cell in enumerate(_cells(b, node, [w, r, bias, peepholes])):
-        given = [s if s is None else _of_direction(b, s, d) for s in initial[: cell.states]]
+    for d, cell in enumerate(cells):
+        given = [s if s is None else of_direction(b, s, d) for s in initial[: cell.states]]
         reverse = node.attr("direction", "forward") == "reverse" or d == 1
         runs.append(_Run(b, cell, reverse, lengths)(x, [_state(b, s, shape, dtype) for s in given]))
     results = [b.concat([run[0].unsqueeze([1]) for run in runs], 1)]
     results += [b.concat([run[i].unsqueeze([0]) for run in runs], 0) for i in range(1, len(runs[0]))]
     if batch_first:
         results = [results[0].transpose([2, 0, 1, 3]), *(s.transpose([1, 0, 2]) for s in results[1:])]
-    return [b.cast(y, result) for y in results]
+    return results

@@ -129,6 +129,13 @@ class Cell:
         """How many gates each product with recurrent weights gives."""
         return [self.gates]
 
+    def project(self, x: Tensor) -> Tensor:
+        """[time, batch, inputs] to [time, batch, gates * hidden], bias included."""
+        given = self.given
+        space = Space([*x.shape[:2], given.weights.shape[0], x.shape[2]], frozenset([3]))
+        y = self.b.contract(space, (x, [0, 1, 3]), (given.weights, [2, 3]), [0, 1, 2])
+        return y if given.bias is None else self.b.elementwise(lambda m, y, v: y + v, y, given.bias)
+
     def product(self, h: Tensor, number: int = 0) -> Tensor:
         """h times one block of the recurrent weights: [batch, gates * hidden]."""
         weights = self.blocks[number]

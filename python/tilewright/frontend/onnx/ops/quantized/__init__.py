@@ -4,11 +4,25 @@
 """Operators of numbers of a few bits, by scale and zero point."""
 
 from tilewright.frontend.onnx.ops.quantized import (
+    attention,
+    bnb4,
+    elementwise,
+    embedding,
     nbits,
+    products,
     quantization,
+    recurrent,
+    windows,
 )
 
 __all__ = [
+    "attention",
+    "bnb4",
+    "elementwise",
+    "embedding",
     "nbits",
+    "products",
     "quantization",
+    "recurrent",
+    "windows",
 ]

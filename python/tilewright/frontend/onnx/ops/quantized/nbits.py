@@ -11,7 +11,8 @@ from tilewright.frontend.builder.dtypes import F32, I32, is_float
 from tilewright.frontend.builder.formats import Numbers, dequantize
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.math.contraction import matmul
-from tilewright.frontend.onnx.ops.quantized.quantization import kept_weight
+from tilewright.frontend.onnx.ops.quantized.arithmetic import kept_weight
+from tilewright.frontend.onnx.ops.quantized.packing import unpacked
 from tilewright.frontend.onnx.registry import Builder, Node, op
 
 _BITS = (2, 4, 8)
@@ -36,38 +37,43 @@ def matmul_nbits(
     columns, depth = node.attr("N", 0), node.attr("K", 0)
     if bits not in _BITS or block < 1 or columns < 1 or depth < 1:
         node.unsupported(f"weights of {bits} bits in blocks of {block}; bits are 2, 4 or 8, K, N and block_size given")
-    if group is not None:
-        node.unsupported("rows of the weights in another order (g_idx)")
     blocks = -(-depth // block)
-    steps = _known(node, packed, columns * blocks * (block * bits // 8), "bytes of weights").reshape(columns, -1)
-    steps = _unpacked(steps, bits, blocks * block)
-    scale = Tensor.known(_known(node, scales, columns * blocks, "scales").reshape(columns, blocks))
+    steps = known_array(node, packed, columns * blocks * (block * bits // 8), "bytes of weights").reshape(columns, -1)
+    steps = unpacked(steps, bits, blocks * block)
+    scale = Tensor.known(known_array(node, scales, columns * blocks, "scales").reshape(columns, blocks))
     zero = None
     if zeros is None:
         steps = (steps.astype(np.int16) - (1 << bits - 1)).astype(np.int8)
     elif is_float(zeros.dtype):
-        zero = Tensor.known(_known(node, zeros, columns * blocks, "zero points").reshape(columns, blocks))
+        zero = Tensor.known(known_array(node, zeros, columns * blocks, "zero points").reshape(columns, blocks))
     else:
         size = columns * -(-blocks * bits // 8)
-        packed_zeros = _known(node, zeros, size, "bytes of zero points").reshape(columns, -1)
-        zero = Tensor.known(_unpacked(packed_zeros, bits, blocks))
-    weights = Tensor.known(np.ascontiguousarray(steps[:, :depth]))
-    factor = _dequantized(b, weights, Numbers(scale, zero, {1: block}, bits), x.dtype)
+        packed_zeros = known_array(node, zeros, size, "bytes of zero points").reshape(columns, -1)
+        zero = Tensor.known(unpacked(packed_zeros, bits, blocks))
+    steps = steps[:, :depth]
     rows = x.unsqueeze([0]) if x.rank == 1 else x
+    if group is not None:
+        order = _order_of_groups(node, group, block, depth)
+        steps, rows = steps[:, order], b.gather(rows, Tensor.known(order), rows.rank - 1)
+    weights = Tensor.known(np.ascontiguousarray(steps))
+    factor = _dequantized(b, weights, Numbers(scale, zero, {1: block}, bits), x.dtype)
     result = matmul(b, rows, factor.transpose([1, 0]))
     result = result.squeeze([0]) if x.rank == 1 else result
     return result if bias is None else b.elementwise(lambda m, y, z: y + z, result, bias)
 
 
-def _unpacked(rows: np.ndarray, bits: int, count: int) -> np.ndarray:
-    """Elements of a row of bytes, lowest bits first; the first `count` of each row, a byte each."""
-    each = 8 // bits
-    shifts = (np.arange(each) * bits).astype(np.uint8)
-    parts = (rows.view(np.uint8)[..., None] >> shifts) & np.uint8((1 << bits) - 1)
-    return np.ascontiguousarray(parts.reshape(len(rows), -1)[:, :count])
+def _order_of_groups(node: Node, group: Tensor, block: int, depth: int) -> np.ndarray:
+    """The order of the inputs in which those of one group lie side by side, so that they share a block's scale."""
+    found = node.array(group, "the group of each input (g_idx)").reshape(-1)[:depth]
+    order = np.argsort(found, kind="stable")
+    if len(found) != depth or not np.array_equal(found[order], np.arange(depth) // block):
+        node.unsupported(
+            f"groups (g_idx) of other sizes than the blocks of {block}; quantize again with groups of block_size inputs"
+        )
+    return order
 
 
-def _known(node: Node, v: Tensor, size: int, what: str) -> np.ndarray:
+def known_array(node: Node, v: Tensor, size: int, what: str) -> np.ndarray:
     """The elements of an input that must be known at compile time."""
     if not v.is_known:
         node.unsupported(f"{what} that are not known at compile time")

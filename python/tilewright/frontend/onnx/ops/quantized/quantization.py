@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import ml_dtypes
 import numpy as np
 
 from tilewright.frontend.builder.dims import Size
@@ -25,24 +22,30 @@ from tilewright.frontend.builder.rounding import quantized, saturated
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.math.contraction import matmul_op
 from tilewright.frontend.onnx.ops.nn.convolution import conv, per_channel
+from tilewright.frontend.onnx.ops.quantized.arithmetic import (
+    by_column,
+    by_filter,
+    by_row,
+    centred,
+    is_weight,
+    kept_weight,
+    known_one,
+    may_shift,
+    requantized,
+    whole,
+)
 from tilewright.frontend.onnx.ops.tensor.cast import dtype_attribute
 from tilewright.frontend.onnx.registry import Builder, Node, op
 
 _U8 = np.dtype(np.uint8)
-_WEIGHT = 256  # elements of known bytes that are worth multiplying as such
-_FLOAT8 = (np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2))  # that matrix units multiply
 
 
 # Granularity ------------------------------------------------------------------------------------------------------
 
 
-def _known_one(size: Size) -> bool:
-    return isinstance(size, int) and size == 1
-
-
 def _parameter(b: Builder, node: Node, v: Tensor, x: Tensor, what: str) -> Tensor:
     """A scale or zero point as a tensor that broadcasts with `x`: for the whole of it, for an axis, or for blocks."""
-    if v.rank == 0 or (v.rank == 1 and _known_one(v.shape[0])):
+    if v.rank == 0 or (v.rank == 1 and known_one(v.shape[0])):
         return v.with_ones(())
     if x.rank == 0:
         node.wrong(f"{what} has the shape {list(v.shape)}, the input has no dimensions")
@@ -65,7 +68,7 @@ def _blocked(b: Builder, node: Node, v: Tensor, x: Tensor, axis: int, block: int
     """Each element repeated `block` times along the axis."""
     size, blocks = _sizes_of_blocks(node, v, x, axis, block, what)
     check_known(size)
-    if _is_weight(x) and v.is_known and blocks > 1:
+    if is_weight(x) and v.is_known and blocks > 1:
         return b.repeat(v, block, axis, size)  # the last block is shorter
     return b.gather(v, Tensor.known(np.arange(size) // block), axis)
 
@@ -88,14 +91,14 @@ def _numbers(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tensor | No
     blocks: dict[int, int] = {}
 
     def one(v: Tensor, what: str) -> Tensor:
-        if not block or v.rank != x.rank or x.rank == 0 or all(_known_one(n) for n in v.shape):
+        if not block or v.rank != x.rank or x.rank == 0 or all(known_one(n) for n in v.shape):
             return _parameter(b, node, v, x, what)
         _sizes_of_blocks(node, v, x, axis, block, what)
         blocks[axis] = block
         return v
 
     scale = one(scale, "the scale")
-    if zero is None or not _may_shift(zero):
+    if zero is None or not may_shift(zero):
         return Numbers(scale, None, blocks)
     return Numbers(scale, one(zero, "the zero point"), blocks)
 
@@ -148,17 +151,13 @@ def quantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Tens
         if codes is not None:
             return codes
     given = [_parameter(b, node, scale, x, "the scale")]
-    if zero is not None and _may_shift(zero):
+    if zero is not None and may_shift(zero):
         given.append(_parameter(b, node, zero, x, "the zero point"))
 
     def body(m, x, scale, *zero):
         return quantized(m, x, scale, *zero, dtype=dtype, precision=precision, saturate=saturate)
 
     return b.elementwise(body, x, *given, dtype=dtype, shape=x.shape)
-
-
-def _may_shift(zero: Tensor) -> bool:
-    return not (zero.is_known and not zero.numpy().astype(np.float64).any())
 
 
 @op("DequantizeLinear", since=10)
@@ -170,7 +169,7 @@ def dequantize_linear(b: Builder, node: Node, x: Tensor, scale: Tensor, zero: Te
     _check_types(node, x.dtype, zero, "the input")
     if (y := dequantize(b, kept_weight(b, x), _numbers(b, node, x, scale, zero), dtype)) is not None:
         return y
-    shape, numbers = x.shape, [scale] if zero is None or not _may_shift(zero) else [scale, zero]
+    shape, numbers = x.shape, [scale] if zero is None or not may_shift(zero) else [scale, zero]
     if (found := _in_blocks(b, node, x, numbers)) is not None:
         x, given = found
     else:
@@ -211,62 +210,13 @@ def dynamic_quantize_linear(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
 # Products ---------------------------------------------------------------------------------------------------------
 
 
-def _is_weight(x: Tensor) -> bool:
-    """Whether it is a known matrix of elements of at most one byte, and no small one."""
-    small = x.dtype in _FLOAT8 or (is_int(x.dtype) and x.dtype.itemsize == 1)
-    return x.is_known and x.rank >= 2 and small and isinstance(x.size, int) and x.size >= _WEIGHT
-
-
-def kept_weight(b: Builder, x: Tensor) -> Tensor:
-    """Weights of one byte stay what they are: planning sees the bytes, and what follows from them alone is folded."""
-    return b.stored(x) if _is_weight(x) else x
-
-
-def _centred(b: Builder, x: Tensor, zero: Tensor | None) -> Tensor:
-    """x - zero as int32; the zero point broadcasts."""
-    x = kept_weight(b, x)
-    zero = zero if zero is not None and _may_shift(zero) else None
-    if (y := dequantize(b, x, Numbers(None, zero), I32)) is not None:
-        return y
-    if zero is None:
-        return b.cast(x, I32)
-    return b.elementwise(lambda m, x, z: m.cast(x, I32) - m.cast(z, I32), x, zero, dtype=I32, shape=x.shape)
-
-
-def _whole(v: Tensor | None, otherwise: Callable[[Tensor], Tensor]) -> Tensor | None:
-    """A parameter of the whole tensor as a scalar; another one as `otherwise` makes it broadcast."""
-    if v is None:
-        return None
-    return v.with_ones(()) if all(_known_one(n) for n in v.shape) else otherwise(v)
-
-
-def _rows(v: Tensor) -> Tensor:
-    """A parameter of each row of a matrix: a vector is a column."""
-    return v.unsqueeze([1]) if v.rank == 1 else v
-
-
-def _same(v: Tensor) -> Tensor:
-    return v
-
-
-def _requantized(b: Builder, total: Tensor, scales: list[Tensor], zero: Tensor) -> Tensor:
-    """round(total * x_scale * w_scale / y_scale) + zero, saturated."""
-
-    def body(m, total, x_scale, w_scale, y_scale, zero):
-        factor = m.cast(x_scale, F32) * m.cast(w_scale, F32) / m.cast(y_scale, F32)
-        return saturated(m, m.round(m.cast(total, F32) * factor) + m.cast(zero, F32), dtype)
-
-    dtype = zero.dtype
-    return b.elementwise(body, total, *scales, zero, dtype=dtype, shape=total.shape)
-
-
 @op("MatMulInteger", since=10)
 def matmul_integer(
     b: Builder, node: Node, x: Tensor, y: Tensor, x_zero: Tensor | None = None, y_zero: Tensor | None = None
 ) -> Tensor:
     """A matrix product in int32 of 8-bit integers: zero points of the left rows and of the right columns."""
-    left = _centred(b, x, _whole(x_zero, _rows))
-    return matmul_op(b, node, left, _centred(b, y, _whole(y_zero, _same)))
+    left = centred(b, x, whole(x_zero, by_row))
+    return matmul_op(b, node, left, centred(b, y, whole(y_zero, by_column)))
 
 
 @op("QLinearMatMul", since=10)
@@ -284,13 +234,8 @@ def qlinear_matmul(
 ) -> Tensor:
     """A matrix product of quantized tensors."""
     total = matmul_integer(b, node, x, y, x_zero, y_zero)
-    ways = ((x_scale, _rows), (y_scale, _same), (out_scale, _rows))
-    return _requantized(b, total, [_whole(v, way) for v, way in ways], _whole(out_zero, _rows))
-
-
-def _filters(v: Tensor | None, rank: int) -> Tensor | None:
-    """A parameter of each filter, along the first dimension."""
-    return _whole(v, lambda v: v.unsqueeze(range(1, rank)))
+    ways = ((x_scale, by_row), (y_scale, by_column), (out_scale, by_row))
+    return requantized(b, total, [whole(v, way) for v, way in ways], whole(out_zero, by_row))
 
 
 @op("ConvInteger", since=10)
@@ -298,7 +243,7 @@ def conv_integer(
     b: Builder, node: Node, x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None
 ) -> Tensor:
     """A convolution in int32 of 8-bit integers; the zero point of the filters may be one for each."""
-    return conv(b, node, _centred(b, x, _whole(x_zero, _same)), _centred(b, w, _filters(w_zero, w.rank)))
+    return conv(b, node, centred(b, x, whole(x_zero, by_column)), centred(b, w, by_filter(w_zero, w.rank)))
 
 
 @op("QLinearConv", since=10)
@@ -316,7 +261,11 @@ def qlinear_conv(
     bias: Tensor | None = None,
 ) -> Tensor:
     """A convolution of quantized tensors; the bias is of scale x_scale * w_scale."""
-    centred = _centred(b, x, _whole(x_zero, _same))
-    total = conv(b, node, centred, _centred(b, w, _filters(w_zero, w.rank)), bias)
-    scales = [_whole(x_scale, _same), _whole(w_scale, lambda v: per_channel(v, total.rank)), _whole(y_scale, _same)]
-    return _requantized(b, total, scales, _whole(y_zero, _same))
+    image = centred(b, x, whole(x_zero, by_column))
+    total = conv(b, node, image, centred(b, w, by_filter(w_zero, w.rank)), bias)
+    scales = [
+        whole(x_scale, by_column),
+        whole(w_scale, lambda v: per_channel(v, total.rank)),
+        whole(y_scale, by_column),
+    ]
+    return requantized(b, total, scales, whole(y_zero, by_column))

@@ -131,6 +131,17 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
         .getResult();
   }
 
+  /// Sizes of a value, taken from what its makers start from: a dimension of
+  /// what the task itself makes would be read outside of it, before it runs.
+  static SmallVector<OpFoldResult> sizesOf(OpBuilder &builder, Location loc,
+                                           Value value) {
+    while (auto maker = value.getDefiningOp<DestinationStyleOpInterface>())
+      value = maker.getTiedOpOperand(cast<OpResult>(value))->get();
+    if (auto empty = value.getDefiningOp<tensor::EmptyOp>())
+      return empty.getMixedSizes();
+    return tensor::getMixedSizes(builder, loc, value);
+  }
+
   /// A run-time operand is copied by a register group of its own, right before
   /// the reader: in the same task, or in one of its own where a task cannot
   /// know how much it would copy.
@@ -157,8 +168,7 @@ struct ApplyLayouts : public impl::ApplyLayoutsBase<ApplyLayouts> {
     for (auto [loop, dim] : llvm::enumerate(order))
       from[dim] = builder.getAffineDimExpr(loop);
     auto source = AffineMap::get(rank, 0, from, op.getContext());
-    SmallVector<OpFoldResult> sizes =
-        tensor::getMixedSizes(builder, loc, value);
+    SmallVector<OpFoldResult> sizes = sizesOf(builder, loc, value);
     for (auto [dim, size] : llvm::zip_equal(inner, layout.getTiles()))
       sizes[dim] =
           builder.getIndexAttr(llvm::divideCeil(type.getDimSize(dim), size));

@@ -181,7 +181,8 @@ class DynamicShapesModel:
         """Whether the sizes of these inputs, which must be valid, are those that the general model is for."""
         sizes = self._sizes(self._shapes(self._signature.bind(args, named)))
         ranges = self.general.ranges.items()
-        return all(low <= sizes[name] and (high is None or sizes[name] <= high) for name, (low, high) in ranges)
+        known = [(_size_of(name, sizes), *limits) for name, limits in ranges]
+        return all(low <= size and (high is None or size <= high) for size, low, high in known)
 
     def _shapes(self, values: Sequence[Any]) -> dict[str, tuple[int, ...]]:
         from tilewright.runtime.gpu.gpu_interop import is_on_gpu, shape_of
@@ -279,6 +280,12 @@ class DynamicShapesModel:
         if general is None or name.startswith("_"):
             raise AttributeError(f"a {type(self).__name__} without a model for all sizes has no attribute {name!r}")
         return getattr(general, name)
+
+
+def _size_of(name: str, sizes: Shapes) -> int:
+    """The size of a dimension: by its own name, or that of its input and its number, "x[0]", where it has none."""
+    given, _, axis = name.rpartition("[")
+    return sizes[name] if name in sizes else sizes[given][int(axis.removesuffix("]"))]
 
 
 def _is_range(name: str, size: Any, inputs: Sequence[tuple[str, str, Dims | None]]) -> bool:

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import tilewright as tw
 from tilewright.compiler.dynamic_shapes import DynamicShapesModel, general_model
@@ -153,6 +153,59 @@ def test_dimensions_without_names_and_open_ranks() -> None:
     compiled = tw.compile(model([None, 3], None))
     assert compiled(ones(2, 3), ones(3))["y"].shape == (2, 3)
     assert compiled(ones(4, 3), ones(1, 1, 1))["y"].shape == (1, 4, 3)
+
+
+def test_a_size_left_behind_by_an_exporter_does_not_close_an_open_one() -> None:
+    """The input has any batch; that the result is declared for one is no promise about the input."""
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 3])]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "negative", inputs, [output])
+    compiled = tw.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+    for batch in (4, 1):
+        np.testing.assert_array_equal(compiled(ones(batch, 3))["y"], -ones(batch, 3))
+    assert compiled.sizes == []
+
+
+def test_errors_of_a_run_where_a_dimension_has_no_name() -> None:
+    """What the run refuses is said as it is, and not compiled for these sizes."""
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 3]),
+        helper.make_tensor_value_info("holds", TensorProto.BOOL, [6]),
+        helper.make_tensor_value_info("data", TensorProto.FLOAT, [6]),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 3]),
+        helper.make_tensor_value_info("z", TensorProto.FLOAT, [2]),
+    ]
+    nodes = [helper.make_node("Neg", ["x"], ["y"]), helper.make_node("Compress", ["data", "holds"], ["z"], axis=0)]
+    graph = helper.make_graph(nodes, "two", inputs, outputs)
+    compiled = tw.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10))
+    if compiled.general is None:
+        pytest.skip("this model is compiled for each set of sizes")
+    data = np.arange(6, dtype=np.float32)
+    with pytest.raises(tw.UserError, match="dimension 0 of the result is not 2"):
+        compiled(ones(4, 3), data > 2, data)
+
+
+def test_a_copy_of_what_its_own_task_makes() -> None:
+    """Rows scaled to length 1 times a vector: the copy's sizes are known before the task that makes what is copied."""
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal((6, 1)).astype(np.float32)
+    nodes = [
+        helper.make_node("ReduceL2", ["x"], ["length"], axes=[1], keepdims=1),
+        helper.make_node("Div", ["x", "length"], ["unit"]),
+        helper.make_node("MatMul", ["unit", "w"], ["y"]),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 6])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 1])]
+    graph = helper.make_graph(nodes, "normalized", inputs, outputs, [numpy_helper.from_array(w, "w")])
+    compiled = tw.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    assert compiled.general is not None
+    for batch in (1, 7, 40):
+        x = rng.standard_normal((batch, 6)).astype(np.float32)
+        expected = x / np.linalg.norm(x, axis=1, keepdims=True) @ w
+        np.testing.assert_allclose(compiled(x)["y"], expected, rtol=1e-4, atol=1e-6)
+    assert compiled.sizes == []
 
 
 def test_some_sizes_fixed_ahead() -> None:

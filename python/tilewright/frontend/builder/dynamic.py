@@ -131,15 +131,20 @@ class Dynamic(Loops):
     # Declared shapes --------------------------------------------------------------------------------------------
 
     def settle(self, shape: Sequence[Size], declared: Sequence[int | None] | None, node: Node) -> tuple[Size, ...]:
-        """Sizes of a result with those that the model declares in the place of Dims, checked at run time."""
+        """Sizes of a result with those that the model declares in the place of Dims, checked at run time.
+
+        An open size of an input of the model stays open, whatever a result is declared to be: exporters leave sizes of
+        their example behind (onnxmltools declares one label for a batch of any size).
+        """
         if declared is None or is_static(shape):
             return tuple(shape)
         if len(declared) != len(shape):
             node.wrong(f"the result has {len(shape)} dimensions, but the model declares {list(declared)}")
         return tuple(
-            n if stated is None or isinstance(n, int) else self.require_same(n, stated, _contradiction(d, stated))
+            n if stated is None or isinstance(n, int) or self.symbols.has(n)
+            else self.require_same(n, stated, _contradiction(d, stated))
             for d, (n, stated) in enumerate(zip(shape, declared, strict=True))
-        )
+        )  # fmt: skip
 
     def refine(self, x: Tensor, declared: Sequence[int | None] | None, node: Node) -> Tensor:
         """`x` with the sizes that the model declares, checked at run time."""

@@ -65,6 +65,10 @@ class Symbols:
                 return other
         return None
 
+    def has(self, size: Dim) -> bool:
+        """Whether this is the size of a symbolic dimension."""
+        return any(known.is_same(size) for known, _ in self._known.values())
+
     @property
     def ranges(self) -> dict[str, tuple[int, int | None]]:
         """The least and the largest size of each dimension, None where there is none."""

@@ -4,6 +4,9 @@
 #b = affine_map<(m, n, k) -> (k, n)>
 #bt = affine_map<(m, n, k) -> (n, k)>
 #c = affine_map<(m, n, k) -> (m, n)>
+#i = affine_map<(m, k) -> (m, k)>
+#first = affine_map<(m, k) -> (m)>
+#second = affine_map<(m, k) -> (k)>
 
 ml_program.global private @w(#ml_program.extern<tensor<64x96xf32>>) : tensor<64x96xf32>
 
@@ -178,4 +181,35 @@ func.func @gathered(%x: tensor<8x64xf32>, %table: tensor<99x100xf32>) -> (tensor
     linalg.yield %s : f32
   } -> tensor<8x100xf32>
   return %y, %z : tensor<8x100xf32>, tensor<8x100xf32>
+}
+
+// Sizes of what is copied are those of its maker's start: they are known before the task runs.
+// CHECK-LABEL: func.func @made_in_the_task
+// CHECK-SAME: %{{.*}}: tensor<?x6xf32>, %{{.*}}: tensor<6xf32>, %[[N:.*]]: index)
+// CHECK-NOT: tensor.dim
+// CHECK: tensor.empty(%[[N]]) : tensor<6x?xf32>
+// CHECK-NOT: tensor.dim
+// CHECK: return
+func.func @made_in_the_task(%x: tensor<?x6xf32>, %w: tensor<6xf32>, %n: index) -> tensor<?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%n) : tensor<?x6xf32>
+  %made = linalg.generic {indexing_maps = [#i, #i], iterator_types = ["parallel", "parallel"],
+      tile.task = 0 : i64, tile.nest = 0 : i64}
+      ins(%x : tensor<?x6xf32>) outs(%e : tensor<?x6xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.mulf %p, %p : f32
+    linalg.yield %m : f32
+  } -> tensor<?x6xf32>
+  %e1 = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e1 : tensor<?xf32>) -> tensor<?xf32>
+  %y = linalg.generic {indexing_maps = [#i, #second, #first], iterator_types = ["parallel", "reduction"],
+      tile.task = 0 : i64, tile.nest = 1 : i64, tile.layouts = [#tile.layout<perm = [1, 0]>, unit],
+      tile.pack_rtiles = [#tile.rtile<l2 = [6, 64], register = [6, 8], order = [0, 1]>, unit]}
+      ins(%made, %w : tensor<?x6xf32>, tensor<6xf32>) outs(%f : tensor<?xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<?xf32>
+  return %y : tensor<?xf32>
 }

@@ -287,7 +287,7 @@ class _Reader:
                 return None
             return _Term(frozenset([number]), lambda known: known[number], number)
         op = value.owner
-        if constant_of(value) is not None and op.block != self.block:
+        if constant_of(value) is not None and op.operation.block != self.block:
             return _Term(frozenset(), lambda _: value, value)
         if op.name.partition(".")[0] not in ("arith", "math") or len(op.regions) or len(op.results) != 1:
             return None

@@ -73,6 +73,59 @@ func.func @chosen(%q: tensor<512x128xf32>, %k: tensor<512x128xf32>, %v: tensor<5
   return %w : tensor<512x128xf32>
 }
 
+// A number of the mask is compared with a constant that stands outside of the body.
+
+// CHECK-LABEL: @compared
+// CHECK: arith.cmpi sgt, %{{.*}}, %c0_i32 : i32
+// CHECK: attrs = {tile.skip = 2 : i64}
+func.func @compared(%q: tensor<512x128xf32>, %k: tensor<512x128xf32>, %v: tensor<512x128xf32>, %mask: tensor<512xi32>)
+    -> tensor<512x128xf32> {
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0 : i32
+  %low = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<512x512xf32>
+  %r = tensor.empty() : tensor<512xf32>
+  %o = tensor.empty() : tensor<512x128xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<512x512xf32>) -> tensor<512x512xf32>
+  %s = linalg.generic {indexing_maps = [#q, #k, #s], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<512x128xf32>, tensor<512x128xf32>) outs(%f : tensor<512x512xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m0 = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %m0 : f32
+    linalg.yield %t : f32
+  } -> tensor<512x512xf32>
+  %n = linalg.generic {indexing_maps = [#j, #ij, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%mask, %s : tensor<512xi32>, tensor<512x512xf32>) outs(%e : tensor<512x512xf32>) {
+  ^bb0(%a: i32, %b: f32, %c: f32):
+    %n0 = arith.cmpi sgt, %a, %none : i32
+    %t = arith.select %n0, %b, %low : f32
+    linalg.yield %t : f32
+  } -> tensor<512x512xf32>
+  %g = linalg.fill ins(%low : f32) outs(%r : tensor<512xf32>) -> tensor<512xf32>
+  %m = linalg.generic {indexing_maps = [#ij, #i], iterator_types = ["parallel", "reduction"]}
+      ins(%n : tensor<512x512xf32>) outs(%g : tensor<512xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %t = arith.maximumf %c, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<512xf32>
+  %x = linalg.generic {indexing_maps = [#ij, #i, #ij], iterator_types = ["parallel", "parallel"]}
+      ins(%n, %m : tensor<512x512xf32>, tensor<512xf32>) outs(%e : tensor<512x512xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.subf %a, %b : f32
+    %t = math.exp %d : f32
+    linalg.yield %t : f32
+  } -> tensor<512x512xf32>
+  %z = linalg.fill ins(%zero : f32) outs(%o : tensor<512x128xf32>) -> tensor<512x128xf32>
+  %w = linalg.generic {indexing_maps = [#p, #v, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %v : tensor<512x512xf32>, tensor<512x128xf32>) outs(%z : tensor<512x128xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %u = arith.mulf %a, %b : f32
+    %t = arith.addf %c, %u : f32
+    linalg.yield %t : f32
+  } -> tensor<512x128xf32>
+  return %w : tensor<512x128xf32>
+}
+
 // What is added to all rows alike needs one row of flags.
 
 // CHECK-LABEL: @added

@@ -3,8 +3,8 @@
 `dialects/*/Reference.md` from ODS, `dialects/Tile/Decisions.md` and `python/tilewright/ir/decisions.py` from the
 declarations of attributes (see decisions.py), `lib/Reference.md` from every Passes.td,
 `python/tilewright/passes/Reference.md` from the docstrings of the Python passes,
-`python/tilewright/frontend/onnx/Operators.md` from the table of operators, `tools/bench/Results.md` from the
-measurements in `tools/bench/results`. No line has more than 120 columns.
+`python/tilewright/frontend/onnx/Operators.md` from the table of operators, `tools/bench/Results.md` and
+`tools/zoo_models/Results.md` from the measurements in `tools/bench/results`. No line has more than 120 columns.
 With `--check` nothing is written: the exit code is 1 where one is stale.
 """
 
@@ -108,6 +108,13 @@ def measurements() -> str:
     return f"{NOTE}\n\n{page()}"
 
 
+def zoo() -> str:
+    """Tables of the models that `tools/zoo` compiled."""
+    from zoo_models.page import page
+
+    return f"{NOTE}\n\n{page()}"
+
+
 def folded(text: str) -> str:
     """A page whose lines have at most 120 columns: longer ones (of examples, mostly) go on below, further in.
 
@@ -151,6 +158,7 @@ def references() -> dict[Path, str]:
     texts[ROOT / "python/tilewright/passes/Reference.md"] = python_pass_reference()
     texts[OPERATORS] = operator_reference()
     texts[RESULTS] = measurements()
+    texts[ROOT / "tools/zoo_models/Results.md"] = zoo()
     return {path: folded(text) for path, text in texts.items()}
 
 

@@ -167,24 +167,35 @@ LogicalResult GemvOp::verify() {
   ArrayRef<int64_t> a = getRight().getType().getShape();
   if (a.size() != 2) // gemv_c1
     return emitOpError("multiplies by a matrix, not ") << getRight().getType();
-  if (failed(verifyShapes(*this, a[0], a, a[1]))) // gemv_c1
+  ArrayRef<int64_t> x = getLeft().getType().getShape();
+  if (x.empty() || x.size() > 2) // gemv_c1
+    return emitOpError("multiplies a vector, or several as rows, not ")
+           << getLeft().getType();
+  SmallVector<int64_t> vectors(x.drop_back()), results(x.drop_back());
+  vectors.push_back(a[0]);
+  results.push_back(a[1]);
+  if (failed(verifyShapes(*this, vectors, a, results))) // gemv_c1
     return failure();
   LayoutAttr grid = layoutOf(getRight());
   SplitAttr summed = grid.getSplit(0), kept = grid.getSplit(1);
   // gemv_c2
   if (!summed || !kept)
     return emitOpError("needs a matrix that both axes split, not ") << grid;
+  SmallVector<std::optional<Axis>> ofVectors(x.size() - 1),
+      ofResults = ofVectors;
+  ofVectors.push_back(summed.getAxis());
+  ofResults.push_back(kept.getAxis());
   if (failed(verifySplit(*this, "matrix", getRight(), grid,
                          {summed.getAxis(), kept.getAxis()})) ||
-      failed(
-          verifySplit(*this, "vector", getLeft(), grid, {summed.getAxis()})) ||
-      failed(verifySplit(*this, "result", getResult(), grid, {kept.getAxis()})))
+      failed(verifySplit(*this, "vector", getLeft(), grid, ofVectors)) ||
+      failed(verifySplit(*this, "result", getResult(), grid, ofResults)))
     return failure();
   for (Value value : {getLeft(), getRight(), getResult()})
     if (!isSkewedOnlyAt(value, -1)) // gemv_c2
       return emitOpError("can have no skew, as in ") << layoutOf(value);
-  if (layoutOf(getLeft()).getSplit(0).getOrder() != summed.getOrder() ||
-      layoutOf(getResult()).getSplit(0).getOrder() != kept.getOrder())
+  int64_t last = x.size() - 1;
+  if (layoutOf(getLeft()).getSplit(last).getOrder() != summed.getOrder() ||
+      layoutOf(getResult()).getSplit(last).getOrder() != kept.getOrder())
     return emitOpError("counts the cores of its matrix, ") // gemv_c2
            << grid << ", in another order than those of its vector or result";
   return verifyLevels(*this, getAlgorithm(), getK(), getGroups()); // gemv_c3

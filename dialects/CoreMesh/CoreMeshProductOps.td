@@ -79,17 +79,19 @@ def CoreMesh_GemmTOp : CoreMesh_CollectiveOp<"gemm_t"> {
 }
 
 def CoreMesh_GemvOp : CoreMesh_CollectiveOp<"gemv"> {
-  let summary = "a product of a vector and a matrix";
+  let summary = "a product of a vector, or of a few, and a matrix";
   let description = [{
     y = x A: each core multiplies its part of the vector, which is replicated
     along the other axis, with its block; partial results are reduced along the
     axis of the summed dimension, for all (WaferLLM's MeshGEMV, OSDI 2025, section
     6). The result is split along the other axis: products alternate between the
-    axes, and nothing is transposed.
+    axes, and nothing is transposed. Several vectors are the rows of a matrix: each
+    core multiplies its part of all, and one reduction adds up all partial results.
 
-    - `gemv_c1`: x is [k], A [k, n], y [n]; element types as of `gemm`.
-    - `gemv_c2`: grids are equal; A is split along both axes; x along the axis of k,
-      y along that of n, both replicated along the other one, counted in the
+    - `gemv_c1`: x is [k] or [m, k], A [k, n], y [n] or [m, n]; element types as of
+      `gemm`.
+    - `gemv_c2`: grids are equal; A is split along both axes; k of x along the axis
+      of k, n of y along that of n, both replicated along the other one, counted in the
       order in which A counts that axis; blocks are equal and in their places.
     - `gemv_c3`: `k` and `groups` are as of `allreduce`.
 

@@ -126,6 +126,28 @@ func.func @gemv_c1(%v: tensor<5xf32, #x>, %a: tensor<6x7xf32, #a>) {
 
 // -----
 
+#a = #coremesh.layout<grid(3, 3), [y, x]>
+#x = #coremesh.layout<grid(3, 3), [*, *, y]>
+#y = #coremesh.layout<grid(3, 3), [*, *, x]>
+func.func @gemv_c1_rank(%v: tensor<2x5x6xf32, #x>, %a: tensor<6x7xf32, #a>) {
+  // expected-error@+1 {{multiplies a vector, or several as rows, not 'tensor<2x5x6xf32, }}
+  %0 = coremesh.gemv %v, %a by chain : tensor<2x5x6xf32, #x>, tensor<6x7xf32, #a> to tensor<2x5x7xf32, #y>
+  return
+}
+
+// -----
+
+#a = #coremesh.layout<grid(3, 3), [y, x]>
+#x = #coremesh.layout<grid(3, 3), [x, y]>
+#y = #coremesh.layout<grid(3, 3), [*, x]>
+func.func @gemv_c2_rows(%v: tensor<5x6xf32, #x>, %a: tensor<6x7xf32, #a>) {
+  // expected-error@+1 {{needs its vector as [*, y], in equal blocks in their places}}
+  %0 = coremesh.gemv %v, %a by chain : tensor<5x6xf32, #x>, tensor<6x7xf32, #a> to tensor<5x7xf32, #y>
+  return
+}
+
+// -----
+
 #a = #coremesh.layout<grid(3, 3), [x, y]>
 #x = #coremesh.layout<grid(3, 3), [y]>
 #y = #coremesh.layout<grid(3, 3), [x]>

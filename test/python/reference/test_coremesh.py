@@ -169,6 +169,13 @@ def test_vectors(k, n):
     np.testing.assert_array_equal(out, v.astype(np.float32) @ w.astype(np.float32))
 
 
+def test_several_vectors():
+    v, w = numbers((3, 11), np.dtype("f4")), numbers((11, 7), np.dtype("f4"), 1)
+    text = GEMV.format(k="y", n="x").replace("[y]>", "[*, y]>").replace("[x]>", "[*, x]>").replace("bf16", "f32")
+    (out,) = run(text.replace("tensor<11xf32", "tensor<3x11xf32").replace("tensor<7xf32", "tensor<3x7xf32"), v, w)
+    np.testing.assert_array_equal(out, v @ w)
+
+
 CACHE = """
 #c = #coremesh.layout<grid(3, 2), [y{deal}, x]>
 #r = #coremesh.layout<grid(3, 2), [x]>

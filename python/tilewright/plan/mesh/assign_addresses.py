@@ -10,7 +10,7 @@ the high-water mark stays the same, buffers that one computation streams side by
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from tilewright.sim.coremesh.checks.lifetimes import buffer_bytes, live_buffers, points_of
@@ -22,13 +22,16 @@ from tilewright.sim.coremesh.program import Compute, Program
 _ALIGNED = 4
 
 
-def assign_addresses(program: Program, machine: Machine) -> Program:
+def assign_addresses(program: Program, machine: Machine, keep: Collection[str] = ()) -> Program:
     """The program with addresses; those that its buffers had are forgotten.
+
+    Args:
+        keep: buffers whose memory no other one gets, so that what lies there before does so afterwards.
 
     Raises:
         UserError: the buffers do not fit; it names core, demand, capacity, and each tensor with its bytes.
     """
-    layout = _Layout(program, machine)
+    layout = _Layout(program, machine, keep)
     orders: tuple[Callable[[str], tuple[int, ...]], ...] = (
         lambda name: (-layout.sizes[name], layout.first[name]),
         lambda name: (layout.first[name], -layout.sizes[name]),
@@ -48,7 +51,7 @@ def assign_addresses(program: Program, machine: Machine) -> Program:
 
 
 class _Layout:
-    def __init__(self, program: Program, machine: Machine) -> None:
+    def __init__(self, program: Program, machine: Machine, keep: Collection[str]) -> None:
         self.mesh = machine.mesh
         self.sizes = {buffer.name: buffer_bytes(buffer) for buffer in program.buffers}
         self.first = dict.fromkeys(self.sizes, 0)
@@ -60,6 +63,10 @@ class _Layout:
                 self.first[name] = number
                 self.points[name] += 1
                 self.apart[name] |= live - {name}
+        for name in keep:
+            self.apart[name] = {*self.sizes} - {name}
+            for other in self.apart[name]:
+                self.apart[other].add(name)
         for point in points_of(program):
             if isinstance(point.instruction, Compute):
                 names = {slot.buffer for slot in (*point.instruction.reads, *point.instruction.writes)}

@@ -57,7 +57,7 @@ class MatMul(Kernel):
 
 @dataclass(frozen=True)
 class VecMat(Kernel):
-    """``x @ w`` (reads x, w), as one vector multiply-add over the result per element of x.
+    """``x @ w`` (reads x, w) of one vector x, or of a few as rows.
 
     Attributes:
         dtype: of the accumulator.
@@ -67,13 +67,28 @@ class VecMat(Kernel):
     name = "vecmat"
 
     def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
-        """x, of [cores, k], and w, of [cores, k, n], to [cores, n]; products are added in the order of k."""
-        return tuple(one[:, 0] for one in MatMul(self.dtype)(tiles[0][:, None], tiles[1]))
+        """x, of [cores, k] or [cores, m, k], and w, of [cores, k, n], to [cores, n] or [cores, m, n].
+
+        Products are added in the order of k.
+        """
+        rows = tiles[0] if tiles[0].ndim == 3 else tiles[0][:, None]
+        (made,) = MatMul(self.dtype)(rows, tiles[1])
+        return (made if tiles[0].ndim == 3 else made[:, 0],)
+
+    @staticmethod
+    def by_columns(rows: int, columns: int) -> bool:
+        """Whether a vector multiply-add runs over a column of the result, of all vectors: where this is the longer."""
+        return rows > columns
 
     def cost(self, reads: Buffers, writes: Buffers) -> Cost:
-        """Multiply-adds, and one vector call per element of x; before them, zeros for the result."""
+        """Multiply-adds, in vector calls over a row of the result per element of x, or over a column per element of w.
+
+        Before them, zeros for the result.
+        """
         k, n = reads[1].shape
-        return Cost(k * n, k + 1, n, _bits(reads[0]), doubles=_doubles(2 * k * n, writes))
+        m = prod(reads[0].shape) // k
+        calls = k * (n if self.by_columns(m, n) else m)
+        return Cost(m * k * n, calls + 1, m * n, _bits(reads[0]), doubles=_doubles(2 * m * k * n, writes))
 
 
 @dataclass(frozen=True)

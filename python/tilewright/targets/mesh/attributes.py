@@ -21,6 +21,8 @@ ALGORITHM = "coremesh.algorithm"
 CARRIED = "coremesh.carried"
 #: On an op: why it is interpreted outside of the grid.
 OUTSIDE = "coremesh.outside"
+#: What `OUTSIDE` says of a gather that computes nothing: the elements that it picks pass the edge, as any operand does.
+FETCHED = "what it picks of a table outside comes in as an operand does"
 #: On a loop: it takes blocks of tensors through the grid that no core could hold a part of; what it carries is outside.
 STREAMS = "coremesh.streams"
 #: On an op that only makes a border of windows: who reads these makes it.

@@ -21,6 +21,8 @@ from tilewright.sim.coremesh_ir.read import programs, read_program, text_of
 from tilewright.sim.coremesh_ir.resources import write_resources
 from tilewright.targets.mesh.attributes import COLORS, machine_of, number
 from tilewright.targets.mesh.control.loops import in_order
+from tilewright.targets.mesh.memory.held import Memory
+from tilewright.targets.mesh.memory.kept import keep_weights
 from tilewright.targets.mesh.memory.residency import place
 
 
@@ -48,4 +50,5 @@ def rewrite(options: Any, op: ir.Operation) -> None:
         block = function.regions[0].blocks[0]
         numbers = {one: at for at, one in enumerate(in_order(block))}
         peaks = {numbers[one]: report.classes[0].peak for one, report in reports.items() if one in numbers}
+        peaks |= keep_weights(Memory(in_order(block), peaks), read_program, machine)
         place(block, peaks, machine, options_of(op).resident)

@@ -19,8 +19,8 @@ class PlanMesh(Pass):
 
     The grid is square, as large as the machine's shorter side, but no side is longer than the longest loop. A loop is
     split along the axis along which operands that come from the grid lie already; of others the last loops are split
-    along y and x. Products of few rows are done row by row (MeshGEMV) where that is faster, those with a transposed
-    right operand by dist-GEMM-T, others by MeshGEMM; in parts (`coremesh.parts`: along rows, the summed dimension,
+    along y and x. Products of few rows become MeshGEMV, of all rows at once, where that is faster, those with a
+    transposed right operand dist-GEMM-T, others MeshGEMM; in parts (`coremesh.parts`: along rows, the summed dimension,
     columns) where a core's memory is too small for the whole. What no collective does stays outside, with a remark that
     says why. All of this are attributes that can be edited.
 

@@ -25,6 +25,7 @@ from tilewright.sim.coremesh_ir.cost import has_doubles
 from tilewright.targets.mesh.attributes import (
     ALGORITHM,
     ELEMENT,
+    FETCHED,
     LOOPS,
     OUTSIDE,
     SIDE,
@@ -61,7 +62,13 @@ from tilewright.targets.mesh.cutting.sizes import sizes_of
 from tilewright.targets.mesh.elements.computed_reads import open_reads
 from tilewright.targets.mesh.elements.numbers import open_numbers
 from tilewright.targets.mesh.elements.rows import ROWS, gather, rows_loops
-from tilewright.targets.mesh.elements.spread import fitting, is_by_rows, left_outside, spread
+from tilewright.targets.mesh.elements.spread import (
+    fitting,
+    is_by_rows,
+    left_outside,
+    spread,
+    table_outgrows,
+)
 from tilewright.targets.mesh.grid_side import side_of
 from tilewright.targets.mesh.images.planner import Images, mark_borders
 from tilewright.targets.mesh.moving.reshapes import reshaped_axes
@@ -157,7 +164,9 @@ class _Planner:
         """Loops and branches."""
         if self._runs_on_cores(op):
             return
-        found = [None] * len(carried(op)) if STREAMS in op.attributes else plan_axes(op)
+        found = plan_axes(op)
+        if found is None and STREAMS in op.attributes:
+            found = [None] * len(carried(op))
         if found is None:
             for inner in walk(op, "linalg.generic"):
                 self._plan(inner, "it stands in a loop of the model that carries nothing on the grid")
@@ -225,8 +234,7 @@ class _Planner:
         if not why and self._windows(op, found):
             return
         if isinstance(found, str):
-            op.attributes[OUTSIDE] = ir.StringAttr.get(found)
-            remark(op, f"interpreted outside of the grid: {found}")
+            self._leave(op, found)
             return
         if isinstance(found, Product):
             loops = self._product(op, found)
@@ -235,6 +243,17 @@ class _Planner:
         self._tell_doubles(op)
         op.attributes[LOOPS] = texts(loops)
         self.axes[op.results[0]] = tuple("" if loop is None else loops[loop] for loop in dims(maps(op)[-1]))
+
+    def _leave(self, op: ir.Operation, why: str) -> None:
+        """Leave an op outside; of a gather from a table outside only what it picks passes the edge."""
+        picked = gather(op)
+        is_large = picked is not None and why == table_outgrows(op, self.side, self._room)
+        if picked is not None and is_large and picked.table.value not in self.axes:
+            remark(op, f"{FETCHED}: {why}")
+            why = FETCHED
+        else:
+            remark(op, f"interpreted outside of the grid: {why}")
+        op.attributes[OUTSIDE] = ir.StringAttr.get(why)
 
     def _tell_doubles(self, op: ir.Operation) -> None:
         """No slow path goes unsaid."""

@@ -54,20 +54,21 @@ class Operand:
             value = extracted(self.value, own, where.side) if own else self.value
             return cut_blocks(value, spans, where.side) if spans else value
         value = sliced(self.value, own) if own else self.value
+        kept = [dim for dim in range(len(self.axes)) if dim not in own]
         for dim, span in spans.items():
-            value = cut_whole(value, dim, span, where.side)
-        return where.laid(value, tuple(axis for dim, axis in enumerate(self.axes) if dim not in own))
+            value = cut_whole(value, dim, span, where.side if self.axes[kept[dim]] else 1)
+        return where.laid(value, tuple(self.axes[dim] for dim in kept))
 
 
 def product(op: ir.Operation, found: Product, algorithm: str, loops: Sequence[str], placement: Placement) -> ir.Value:
     """The result of a generic that multiplies, on the grid.
 
     Args:
-        algorithm: ``gemv``, also for rows one by one; ``meshgemm``; ``gemm_t``.
+        algorithm: ``gemv``, also for a few rows, which each core has; ``meshgemm``; ``gemm_t``.
         loops: the axis along each, as far as the result lies along it.
     """
     out, sizes = [loop for loop in dims(maps(op)[-1]) if loop is not None], loop_sizes(op)
-    batch = [loop for loop in out if loop in found.batch or (algorithm == "gemv" and loop == found.rows)]
+    batch = [loop for loop in out if loop in found.batch]
     inner = [loop for loop in out if loop not in batch]
     one = _One(op, found, algorithm, loops, placement, inner)
     indices = itertools.product(*(range(sizes[loop]) for loop in batch))
@@ -113,8 +114,9 @@ class _One:
         self.operands = _operands(op, found, algorithm, loops, placement)
         self.sizes, parts = loop_sizes(op), Parts.of(op)
         self.cuts = {found.summed: parts.k, found.columns: parts.n}
-        if found.rows is not None and algorithm != "gemv":
-            self.cuts[found.rows] = parts.m
+        self.cores = dict.fromkeys(self.cuts, placement.side)
+        if found.rows is not None:
+            self.cuts[found.rows], self.cores[found.rows] = parts.m, 1 if algorithm == "gemv" else placement.side
         self.summed = found.summed
         self.kept: dict[object, ir.Value] = {}
 
@@ -147,12 +149,11 @@ class _One:
         return parts[0] if len(parts) == 1 else joined(parts, self._kind(result), dim)
 
     def _kind(self, result: dict[int, Span]) -> ir.RankedTensorType:
-        side = self.placement.side
-        shape = [length(self.sizes[loop], side, result[loop]) for loop in self.inner]
-        return laid_type(ir.RankedTensorType.get(shape, self.element), self.axes, side)
+        shape = [length(self.sizes[loop], self.cores[loop], result[loop]) for loop in self.inner]
+        return laid_type(ir.RankedTensorType.get(shape, self.element), self.axes, self.placement.side)
 
     def _spans(self, loop: int) -> list[Span]:
-        return spans(self.sizes[loop], self.placement.side, self.cuts[loop])
+        return spans(self.sizes[loop], self.cores[loop], self.cuts[loop])
 
 
 def _operands(
@@ -162,7 +163,7 @@ def _operands(
     if algorithm == "gemv":
         axis = loops[summed]
         of_left, of_right = {summed: axis}, {summed: axis, columns: loops[columns]}
-        orders = [[summed], [summed, columns]]
+        orders = [[summed] if rows is None else [rows, summed], [summed, columns]]
     else:
         assert rows is not None
         skew = " skew" if placement.fixed(op.operands[found.right]) and algorithm == "meshgemm" else ""

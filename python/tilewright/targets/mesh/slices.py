@@ -32,15 +32,20 @@ def sliced(value: ir.Value, at: Mapping[int, int]) -> ir.Value:
 
 def cut_blocks(value: ir.Value, spans: Mapping[int, tuple[int, int]], side: int) -> ir.Value:
     """The same elements of each block of a value on a grid: where they begin and how many, by dimension."""
-    kind = ir.RankedTensorType(value.type)
-    shape = [side * spans[dim][1] if dim in spans else size for dim, size in enumerate(kind.shape)]
-    result = laid_type(ir.RankedTensorType.get(shape, kind.element_type), axes_of(value), side)
+    kind, axes = ir.RankedTensorType(value.type), axes_of(value)
+    cores = [side if axis else 1 for axis in axes]
+    shape = [cores[dim] * spans[dim][1] if dim in spans else size for dim, size in enumerate(kind.shape)]
+    result = laid_type(ir.RankedTensorType.get(shape, kind.element_type), axes, side)
     block = list(ir.RankedTensorType(block_type(result)).shape)
     return local([value], result, lambda blocks: _slice(blocks[0], block, spans))
 
 
 def cut_whole(value: ir.Value, dim: int, span: tuple[int, int], side: int) -> ir.Value:
-    """What `cut_blocks` is, of a tensor outside of the grid, along one dimension; zeros are behind its end."""
+    """What `cut_blocks` is, of a tensor outside of the grid, along one dimension; zeros are behind its end.
+
+    Args:
+        side: cores among which the dimension is split.
+    """
     kind = ir.RankedTensorType(value.type)
     shape, block = list(kind.shape), -(-kind.shape[dim] // side)
     whole = [side * block if at == dim else size for at, size in enumerate(shape)]

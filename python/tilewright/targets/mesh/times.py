@@ -16,7 +16,17 @@ from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.timing import Timing, time_program
 from tilewright.sim.coremesh_ir.read import read_program, text_of
-from tilewright.targets.mesh.attributes import AHEAD, COLORS, ELEMENT, FIXED, MEMORY, STREAMED, Fixed
+from tilewright.targets.mesh.attributes import (
+    AHEAD,
+    COLORS,
+    ELEMENT,
+    FETCHED,
+    FIXED,
+    MEMORY,
+    OUTSIDE,
+    STREAMED,
+    Fixed,
+)
 from tilewright.targets.mesh.control.loops import CONTROL, in_order, repeats
 
 _SPENT = ("cycles", "compute", "communication", "overhead", "idle", "hidden")
@@ -151,6 +161,8 @@ def outside_of(block: ir.Block) -> list[str]:
 
 def _computes(op: ir.Operation) -> bool:
     """Whether an op that is left for the interpreter makes new numbers; loops do by what is in them."""
+    if OUTSIDE in op.attributes and ir.StringAttr(op.attributes[OUTSIDE]).value == FETCHED:
+        return False
     if op.name == ELEMENT:
         return bool(_loops(op))  # alone it puts a number that there is where it belongs
     return op.name.partition(".")[0] in ("linalg", "scf", "sparse_tile") and op.name not in ("linalg.fill", *CONTROL)

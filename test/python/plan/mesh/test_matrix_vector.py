@@ -42,6 +42,16 @@ def test_sums_of_half_precision_travel_in_single():
     np.testing.assert_array_equal(result, (middle.astype(np.float32) @ w2.astype(np.float32)).astype(np.float16))
 
 
+@pytest.mark.parametrize("rows", [1, 3, 20])
+def test_several_vectors(rows: int):
+    """All rows at once: one reduction for each matrix, with the routes of one vector."""
+    x, w1, w2 = integers(rows, 13), integers(13, 9, seed=1), integers(9, 5, seed=2)
+    what = MatrixVector((13, 9, 5), 3, 4, "x", np.int32, rows=rows)
+    program = matrix_vector(what)
+    np.testing.assert_array_equal(run(program, {"x": x, "W1": w1, "W2": w2})["y"], x @ w1 @ w2)
+    assert len(program.body) == len(matrix_vector(MatrixVector((13, 9, 5), 3, 4, "x", np.int32)).body)
+
+
 def test_routes_of_both_axes():
     """Two per level and one to broadcast, for each axis: 10, as in WaferLLM's code, however many products follow."""
     assert len(matrix_vector(MatrixVector((5, 6, 7, 8), 9, 16)).routes) == 10
@@ -50,5 +60,7 @@ def test_routes_of_both_axes():
 def test_what_makes_no_sense():
     with pytest.raises(UserError, match="two sizes"):
         MatrixVector((4,), 2, 2)
+    with pytest.raises(UserError, match="one at least"):
+        MatrixVector((4, 4), 2, 2, rows=0)
     with pytest.raises(UserError, match="ring"):
         MatrixVector((4, 4), 2, 2, schemes=(Scheme("ring"), Scheme()))

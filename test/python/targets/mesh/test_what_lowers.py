@@ -97,6 +97,10 @@ def picked(g: GraphBuilder) -> tuple[str, list[int]]:
     return g.op("Gather", g.weight(drawn(20000, 9)), g.input("at", np.int64, [3])), [3, 9]
 
 
+def fetched(g: GraphBuilder) -> tuple[str, list[int]]:
+    return g.op("Exp", g.op("Gather", g.weight(drawn(200000, 9)), g.input("at", np.int64, [3]))), [3, 9]
+
+
 def masked(g: GraphBuilder) -> tuple[str, list[int]]:
     """A place, compared with another; truths choose."""
     x, at = g.input("x", np.float32, [7, 5]), g.input("at", np.int64, [7, 5])
@@ -112,7 +116,7 @@ def pruned(g: GraphBuilder) -> tuple[str, list[int]]:
 def coded(g: GraphBuilder) -> tuple[str, list[int]]:
     codes, scales = (drawn(64, 40) * 30).astype(np.int8), np.abs(drawn(40))
     w = g.op("DequantizeLinear", g.weight(codes), g.weight(scales), axis=1)
-    return g.op("MatMul", g.input("x", np.float32, [3, 64]), w), [3, 40]
+    return g.op("MatMul", g.input("x", np.float32, [20, 64]), w), [20, 40]
 
 
 def pruned_of_many_rows(g: GraphBuilder) -> tuple[str, list[int]]:
@@ -195,7 +199,10 @@ ROWS: dict[str, tuple[tuple[Make, set[str], set[str]], ...]] = {
     ),
     "loop, branch": ((repeated, {"gemv", "gemm_t", "relayout", "local"}, {"linalg.generic"}),),
     "gather": ((gathered, {"local"}, {"tensor.extract"}),),  # the host checks indices
-    "gather of a large table": ((picked, {"local", "allreduce"}, {"tensor.extract"}),),
+    "gather of a large table": (
+        (picked, {"local", "allreduce"}, {"tensor.extract"}),
+        (fetched, {"local"}, {"linalg.generic", "tensor.extract"}),
+    ),
     "integers, comparisons, indices": ((masked, {"local"}, set()),),
     "sizes of a run: slices, padding, elements that hold": (
         (cut, {"allreduce", "local"}, {"tensor.extract", "tensor.from_elements"}),  # the host says how many

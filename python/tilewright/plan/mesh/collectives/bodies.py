@@ -12,6 +12,7 @@ import numpy as np
 
 from tilewright.core.dtypes import of_mlir
 from tilewright.ir.generics import create, create_fill, create_generic, create_number
+from tilewright.ir.views import create_joined
 from tilewright.mlir import ir
 from tilewright.plan.mesh.attention import Divide, Exponentials, Peak, Scores, Weighted
 from tilewright.plan.mesh.collectives.regions import Region, copied
@@ -57,8 +58,16 @@ def _(kernel: MatMul, tiles: list[ir.Value]) -> ir.Value:
 
 @_ops.register
 def _(kernel: VecMat, tiles: list[ir.Value]) -> ir.Value:
-    n, k = (ir.AffineExpr.get_dim(loop) for loop in range(2))
-    return _product(tiles, [[k], [k, n]], _zeros([_shape(tiles[1])[1]], kernel.dtype), [n], [False, True])
+    (*rows, _), (_, columns) = map(_shape, tiles)
+    if not rows:
+        n, k = (ir.AffineExpr.get_dim(loop) for loop in range(2))
+        return _product(tiles, [[k], [k, n]], _zeros([columns], kernel.dtype), [n], [False, True])
+    if kernel.by_columns(rows[0], columns):
+        return _ops(MatMul(kernel.dtype), tiles)
+    m, n, one, k = (ir.AffineExpr.get_dim(loop) for loop in range(4))
+    total = _zeros([*rows, columns, 1], kernel.dtype)  # of each vector a column, over which vector calls run
+    made = _product(tiles, [[m, k], [k, n]], total, [m, n, one], [False, False, False, True])
+    return create_joined(made, [[0], [1, 2]])
 
 
 @_ops.register

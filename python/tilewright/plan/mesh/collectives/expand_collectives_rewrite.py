@@ -141,11 +141,17 @@ def _gemv(op: ir.Operation) -> Program:
     scheme = _scheme(op)
     kinds, grid = (left.dtype, result.dtype, result.dtype), (left.height, left.width)
     parts = [-(-size // right.length(right.axis_of(at))) for at, size in enumerate(right.shape)]
-    for name, value, needed in (("vector", left, parts[:1]), ("matrix", right, parts), ("result", result, parts[1:])):
-        _check_blocks(name, value, tuple(needed))
-    return matrix_vector(
-        MatrixVector(right.shape, *grid, left.axis_of(0), *kinds, schemes=(scheme, scheme), order=right.order)
-    )
+    rows = left.shape[:-1]
+    vectors, results = (*rows, parts[0]), (*rows, parts[1])
+    for name, value, needed in (
+        ("vector", left, vectors),
+        ("matrix", right, tuple(parts)),
+        ("result", result, results),
+    ):
+        _check_blocks(name, value, needed)
+    axis, count = left.axis_of(len(rows)), rows[0] if rows else None
+    schemes = (scheme, scheme)
+    return matrix_vector(MatrixVector(right.shape, *grid, axis, *kinds, schemes=schemes, order=right.order, rows=count))
 
 
 def _reduce(op: ir.Operation) -> Program:

@@ -22,7 +22,7 @@ _OPS = ("coremesh.allreduce", "coremesh.reduce", "coremesh.gemv")
 def _length(op: ir.Operation) -> int:
     """Cores of each line that reduces."""
     source = laid(op.operands[0])
-    dimension = 0 if op.name == "coremesh.gemv" else ir.IntegerAttr(op.attributes["dim"]).value
+    dimension = len(source.shape) - 1 if op.name == "coremesh.gemv" else ir.IntegerAttr(op.attributes["dim"]).value
     return source.length(source.axis_of(dimension))
 
 

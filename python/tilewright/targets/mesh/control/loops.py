@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tilewright.ir.constants import trip_count
-from tilewright.ir.generics import ancestors
+from tilewright.ir.generics import ancestors, maker
 from tilewright.ir.views import RESHAPES
 from tilewright.mlir import ir
-from tilewright.targets.mesh.attributes import CARRIED, texts
+from tilewright.targets.mesh.attributes import CARRIED, OUTSIDE, texts
 from tilewright.targets.mesh.computations import KINDS, computation
 
 Axes = tuple[str, ...]
@@ -163,6 +163,8 @@ def _texts(attribute: ir.Attribute) -> Axes:
 
 def _axes(group: Carried) -> Axes | None:
     kind = group.type
+    if any(user.name == "tensor.insert_slice" and OUTSIDE in user.attributes for user in _makers(group)):
+        return None  # it is put together outside
     if not isinstance(kind, ir.RankedTensorType) or not kind.has_static_shape or 0 in kind.shape:
         return None
     if str(kind.element_type) not in KINDS or kind.rank == 0:
@@ -172,6 +174,12 @@ def _axes(group: Carried) -> Axes | None:
             if user.name not in READERS and user.parent.operation.name != "linalg.generic":
                 return None
     return default_axes(kind.shape, picked_of(group))
+
+
+def _makers(group: Carried) -> list[ir.Operation]:
+    """The ops that make what is carried."""
+    made = [maker(user.operands[number]) for user, number in group.feeds]
+    return [op for op in made if op is not None]
 
 
 def _users(value: ir.Value) -> Iterator[tuple[ir.Operation, int]]:

@@ -27,7 +27,7 @@ _ALGORITHMS: tuple[Algorithm, ...] = ("meshgemm", "gemm_t", "gemv")
 
 #: Channels of machines that find ways by headers of packets.
 UNLIMITED = 1024
-#: Rows that may be multiplied one by one.
+#: Rows that may lie in each line of cores as a whole.
 MOST_ROWS = 16
 
 
@@ -74,11 +74,11 @@ def choose(
 
     Args:
         side: cores along each side of the grid.
-        row_split: the left operand's rows lie on several cores, so that a product row by row has to move them through
+        row_split: the left operand's rows lie on several cores, so that a product by vectors has to move them through
             the edge; where not, a product of matrices has to.
         beside: bytes of each core that others take; where nothing fits beside them they can wait outside.
-        stays: the result has to lie as the left operand does: in a loop it is that of the next iteration. A product row
-            by row turns it to the other axis.
+        stays: the result has to lie as the left operand does: in a loop it is that of the next iteration. A product by
+            vectors turns it to the other axis.
     """
     row_split = row_split or stays
     room = machine.sram_bytes - machine.mesh.code_bytes - beside
@@ -105,17 +105,10 @@ def _cost(
 ) -> tuple[Parts, float] | None:
     """Parts, and cycles with what passes the edge of the grid."""
     by_rows = algorithm == "gemv"
-    tiles = _tiles(sizes, side, by_rows)
-
-    def program(part: Tiles) -> Program:
-        cut = [own if new == old else new * side for own, new, old in _pairs(sizes, part, tiles)]
-        return _program(algorithm, replace(sizes, m=cut[0], k=cut[1], n=cut[2]), side, machine)
-
-    found = fastest(tiles, program, machine, room)
+    found = fastest(_tiles(sizes, side, by_rows), _OfTiles(algorithm, sizes, side, machine), machine, room)
     if found is None:
         return None
     parts, cycles = found
-    cycles *= (sizes.m or 1) if by_rows else 1
     moved, weights = sizes.dtype.itemsize * (sizes.m or 0) * sizes.k, sizes.dtype.itemsize * sizes.k * sizes.n
     if by_rows == row_split:
         cycles += 2 * _edge(moved, machine)
@@ -124,6 +117,23 @@ def _cost(
     if parts.count > 1 and sizes.fixed[1]:
         cycles += _edge(weights, machine)
     return parts, cycles
+
+
+@dataclass(frozen=True)
+class _OfTiles:
+    """Makes the program of a part with such tiles."""
+
+    algorithm: Algorithm
+    sizes: Sizes
+    side: int
+    machine: Machine
+
+    def __call__(self, part: Tiles) -> Program:
+        by_rows = self.algorithm == "gemv"
+        pairs = _pairs(self.sizes, part, _tiles(self.sizes, self.side, by_rows))
+        m, k, n = (own if new == old else new * self.side for own, new, old in pairs)
+        rows = self.sizes.m and (part.m if by_rows else m)
+        return _program(self.algorithm, replace(self.sizes, m=rows, k=k, n=n), self.side, self.machine)
 
 
 def fits_in_parts(sizes: Sizes, side: int, room: int) -> bool:
@@ -136,11 +146,10 @@ def fits_in_parts(sizes: Sizes, side: int, room: int) -> bool:
 
 
 def _tiles(sizes: Sizes, side: int, by_rows: bool) -> Tiles:
-    blocks = [-(-size // side) for size in (sizes.m or 1, sizes.k, sizes.n)]
+    m = sizes.m or 1
     widths = sizes.dtype.itemsize, sizes.result.itemsize
     moves = (not sizes.fixed[0], not sizes.fixed[1])
-    rows = (sizes.m or 1, 1) if by_rows else (1, blocks[0])
-    return Tiles(*rows, blocks[1], blocks[2], *widths, moves)
+    return Tiles(m if by_rows else -(-m // side), -(-sizes.k // side), -(-sizes.n // side), *widths, moves)
 
 
 def _pairs(sizes: Sizes, part: Tiles, whole: Tiles) -> list[tuple[int, int, int]]:
@@ -160,11 +169,11 @@ def _program(algorithm: Algorithm, sizes: Sizes, side: int, machine: Machine) ->
 
 
 def _vector(sizes: Sizes, side: int, machine: Machine) -> Program:
-    wavelets = max(1, -(-(-(-sizes.n // side) * sizes.result.itemsize) // 4))
+    wavelets = max(1, -(-(sizes.m or 1) * -(-sizes.n // side) * sizes.result.itemsize // 4))
     channels = usable_colors(machine) if routes_by_color(machine) else UNLIMITED
     scheme = choose_scheme(side, wavelets, machine.mesh.ramp_cycles, channels, everywhere=True)
     kinds = sizes.dtype, sizes.result, sizes.result
-    return matrix_vector(MatrixVector((sizes.k, sizes.n), side, side, "y", *kinds, (scheme, scheme), "ring"))
+    return matrix_vector(MatrixVector((sizes.k, sizes.n), side, side, "y", *kinds, (scheme, scheme), "ring", sizes.m))
 
 
 def _edge(count: int, machine: Machine) -> float:

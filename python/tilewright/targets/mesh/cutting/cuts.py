@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,12 +25,10 @@ class Tiles:
     """What one core has of a product; all in elements, and bytes of one.
 
     Attributes:
-        rows: that are multiplied one by one.
-        m: rows of one product.
+        m: rows.
         moves: the operands are activations, and stay beside the parts: left, right.
     """
 
-    rows: int
     m: int
     k: int
     n: int
@@ -48,17 +47,15 @@ class Tiles:
 
     def beside(self, parts: Parts) -> int:
         """Bytes that stay while parts are multiplied: what further ones read, and what has been made."""
-        if parts.count * self.rows == 1:
+        if parts.count == 1:
             return 0
-        copies = 2 if parts.count > 1 and (self.rows > 1 or parts.m * parts.k > 1) else 1  # parts that are read again
-        held = self.rows * self.m * self.k * copies * self.moves[0] + self.k * self.n * self.moves[1]
-        return held * self.operand + self.rows * self.m * self.n * self.result
+        copies = 2 if parts.m * parts.k > 1 else 1  # parts that are read again
+        held = self.m * self.k * copies * self.moves[0] + self.k * self.n * self.moves[1]
+        return held * self.operand + self.m * self.n * self.result
 
     def joining(self, parts: Parts) -> int:
         """Bytes where results are added, or joined."""
-        return (
-            self.rows * self.m * self.n * self.result * (3 if parts.k > 1 else 2 if parts.count * self.rows > 1 else 0)
-        )
+        return self.m * self.n * self.result * (3 if parts.k > 1 else 2 if parts.count > 1 else 0)
 
 
 def fastest(
@@ -68,7 +65,7 @@ def fastest(
 
     Args:
         tiles: of the whole product.
-        program: makes the program of one with such tiles.
+        program: makes the program of one with such tiles; equal ones are simulated once, whoever asks.
         room: bytes of a core.
 
     Returns:
@@ -82,12 +79,23 @@ def fastest(
         part = tiles.part(parts)
         if max(part.least + tiles.beside(parts), tiles.joining(parts)) > room:
             continue
-        made = program(part)
-        if core_classes(made)[0].peak + tiles.beside(parts) <= room:
+        if _peak(program, part) + tiles.beside(parts) <= room:
             level = min(level, 1 if parts.count == 1 else 2 * parts.count)
-            found[parts] = parts.count * time_program(made, machine, loads=False).cycles
+            found[parts] = parts.count * _cycles(program, part, machine)
     best = min(found, key=lambda parts: found[parts], default=None)
     return None if best is None else (best, found[best])
+
+
+@functools.lru_cache(maxsize=4096)
+def _peak(program: Callable[[Tiles], Program], tiles: Tiles) -> int:
+    """Bytes of the fullest core."""
+    return core_classes(program(tiles))[0].peak
+
+
+@functools.lru_cache(maxsize=1024)
+def _cycles(program: Callable[[Tiles], Program], tiles: Tiles, machine: Machine) -> float:
+    """Simulated (tier T1)."""
+    return time_program(program(tiles), machine, loads=False).cycles
 
 
 def can_fit(tiles: Tiles, room: int) -> bool:

@@ -100,7 +100,12 @@ def left_outside(
             return (
                 f"none of its inputs has all of its elements, which are {need:,} bytes; a core has {room_of(op):,} free"
             )
-    around = captures(op, sizes)
+    return table_outgrows(op, side, room_of)
+
+
+def table_outgrows(op: ir.Operation, side: int, room_of: Callable[[ir.Operation], int]) -> str:
+    """Why cores cannot hold what an op picks elements from, whole or split; empty where they can."""
+    around = captures(op, loop_sizes(op))
     if isinstance(around, str) or not around.tables:
         return ""
     parts, room = table_bytes(around, side), room_of(op)

@@ -222,8 +222,8 @@ class _Asked:
         m = -(-sizes[roles.rows] // side) * prod(sizes[loop] for loop in roles.others)
         widths = self.kinds[roles.image].itemsize, self.kinds[-1].itemsize
         image = self._image(roles)
-        tiles = WindowTiles(1, m, roles.taps(sizes), n, *widths, (False, False), channels, image)
-        made = fastest(tiles, self._multiplied, self.machine, self.room)
+        tiles = WindowTiles(m, roles.taps(sizes), n, *widths, (False, False), channels, image)
+        made = fastest(tiles, _Multiplied(self.side, self.kinds[0], self.kinds[-1]), self.machine, self.room)
         if made is None:
             return
         parts, cycles = made
@@ -248,11 +248,19 @@ class _Asked:
                 shape[at] = -(-shape[at] // self.side) if whole else part_of(dim, self.found.sizes, self.side)[1]
         return prod(shape) * self.kinds[roles.image].itemsize
 
-    def _multiplied(self, tiles: Tiles) -> Program:
-        """One product of windows by filters that the host has aligned."""
+
+@dataclass(frozen=True)
+class _Multiplied:
+    """Makes a product of windows by filters that the host has aligned."""
+
+    side: int
+    operand: np.dtype
+    result: np.dtype
+
+    def __call__(self, tiles: Tiles) -> Program:
         assert isinstance(tiles, WindowTiles)
         m, k, n = (self.side * size for size in (tiles.m, tiles.k * tiles.channels, tiles.n))
-        kinds = self.kinds[0], self.kinds[-1], self.kinds[-1]
+        kinds = self.operand, self.result, self.result
         return shifted_product(Product(m, k, n, self.side, self.side, *kinds, "run", "host"))
 
 

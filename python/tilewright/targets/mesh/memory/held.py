@@ -110,6 +110,10 @@ class Memory:
             found[np.searchsorted(self.at, sorted(one.untouched))] = 0
         return found
 
+    def own_of(self, place: int) -> int:
+        """Bytes of the program at a place alone."""
+        return int(self.own[np.searchsorted(self.at, place)])
+
     def change(self, one: Held, spans: list[tuple[float, float]], stays: bool = False) -> None:
         """Keep a value from now on between these places alone."""
         self.needs -= one.count * self.counts(one)

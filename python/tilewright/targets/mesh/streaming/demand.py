@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 from tilewright.core.dtypes import of_mlir
@@ -21,6 +21,7 @@ from tilewright.targets.mesh.elements.rows import gather, rows_loops
 from tilewright.targets.mesh.elements.spread import is_by_rows, table_bytes
 from tilewright.targets.mesh.images.windows import Terms, terms
 from tilewright.targets.mesh.streaming.blocks import Blocks
+from tilewright.targets.mesh.streaming.reduced import combined_loops
 
 
 class Demand:
@@ -55,12 +56,19 @@ class Demand:
         return is_read and any(self.fixed(value) and not fixed(value) for value in list(op.operands)[:-1])
 
     def loops(self, op: ir.Operation) -> list[int]:
-        """Loops that can be cut: those of the result, the outermost first."""
+        """Loops of the result that can be cut, the outermost first."""
+        read = map(terms_of, maps(op)[-1].results)
+        return self._open(op, [one[0][0] for one in read if one is not None and len(one) == 1])
+
+    def combined(self, op: ir.Operation) -> list[int]:
+        """Loops that can be cut along which an op combines."""
+        return self._open(op, combined_loops(op))
+
+    def _open(self, op: ir.Operation, found: Sequence[int | None]) -> list[int]:
         sizes = loop_sizes(op)
         reads = [terms_of(expr) for map_ in maps(op) for expr in map_.results]
         open_ = {loop for one in reads if one is None for loop in range(len(sizes))}
-        out = [one[0][0] for one in map(terms_of, maps(op)[-1].results) if one is not None and len(one) == 1]
-        return [loop for loop in out if loop is not None and sizes[loop] > 1 and loop not in open_]
+        return [loop for loop in found if loop is not None and sizes[loop] > 1 and loop not in open_]
 
     def least(self, op: ir.Operation, loop: int) -> int:
         """The smallest block of a loop: as many as there are cores where they split it."""

@@ -20,8 +20,9 @@ class PlanStreams(Pass):
     `coremesh.blocks` says of each loop of a computation into how many blocks it is cut. The outermost loops of the
     result are cut first, so that blocks of rows stay whole, and computations after each other are cut alike; no block
     is smaller than the grid along the loops that split it. Rows and columns of a product of two operands that both
-    stream grow smaller in turns. Weights and filters do not count: they come in part by part. A computation that has
-    blocks already keeps them; what no blocks make fit is left as it is, and so is all where weights have to stay.
+    stream grow smaller in turns. Loops that are combined are cut last, or first where that makes fewer blocks. Weights
+    and filters do not count: they come in part by part. A computation that has blocks already keeps them; what no
+    blocks make fit is left as it is, and so is all where weights have to stay.
 
     Before:
     ```mlir

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tilewright.ir.diagnostics import remark
@@ -55,7 +56,7 @@ def _follow(op: ir.Operation, whole: Blocks, demand: Demand) -> None:
     """
     if isinstance(computation(op), Product | str):
         return
-    open_ = demand.loops(op)
+    open_ = [*demand.loops(op), *demand.combined(op)]
     for value, read in zip(op.operands, maps(op)[:-1], strict=False):
         made = maker(value)
         cut = Blocks.of(made).first() if made is not None and Blocks.has(made) else None
@@ -87,9 +88,16 @@ def _only_moves(op: ir.Operation) -> bool:
 
 
 def _smallest(op: ir.Operation, whole: Blocks, demand: Demand, share: float) -> Blocks | None:
+    """As few blocks as fit, those of the result cut before what is combined, or behind it where this makes fewer."""
+    own, combined = demand.loops(op), demand.combined(op)
+    orders = [[*own, *combined], [*combined, *own]] if combined else [own]
+    found = [one for loops in orders if (one := _cut(op, whole, demand, share, loops)) is not None]
+    return min(found, key=lambda one: prod(one.counts), default=None)
+
+
+def _cut(op: ir.Operation, whole: Blocks, demand: Demand, share: float, loops: list[int]) -> Blocks | None:
     """As few blocks as fit, of at most two loops that grow smaller in turns, or of one after the other."""
-    found, loops = whole, demand.loops(op)
-    pair = _pair(op, demand)
+    found, pair = whole, _pair(op, demand)
     while not demand.fits(op, found, share):
         open_ = [loop for loop in loops if found.block(loop) > demand.least(op, loop)]
         if not open_:

@@ -19,7 +19,8 @@ class StreamBlocks(Pass):
 
     Each turn reads a block of what lies outside of the grid, and puts a block of the result there. Computations after
     each other that are cut alike share a loop where each reads of those before it the block that they make: that never
-    leaves the grid. Where blocks do not come out even, the last one begins earlier.
+    leaves the grid. Where blocks do not come out even, the last one begins earlier. Of a loop that is combined each
+    turn makes a partial result, which stays on the grid; what is left of it is combined behind the loop.
 
     Before:
     ```mlir

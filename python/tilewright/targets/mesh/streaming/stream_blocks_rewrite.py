@@ -17,6 +17,7 @@ from tilewright.targets.mesh.computations import loop_sizes
 from tilewright.targets.mesh.images.windows import terms
 from tilewright.targets.mesh.slices import places
 from tilewright.targets.mesh.streaming.blocks import BLOCKS, Blocks
+from tilewright.targets.mesh.streaming.reduced import combined_loops, start_of_part, with_part
 
 _WHY = "blocks pass the edge of the grid one by one"
 _OPEN = ir.ShapedType.get_dynamic_size()
@@ -28,6 +29,7 @@ class _Member:
     Attributes:
         loop: the one that is cut.
         size: of that loop; ``count``: of blocks.
+        dim: of the result along it; None: the op combines along it, and each block makes a partial result.
     """
 
     def __init__(self, op: ir.Operation) -> None:
@@ -36,13 +38,15 @@ class _Member:
         first = self.blocks.first()
         assert first is not None
         self.loop, self.size, self.count = first, self.sizes[first], self.blocks.counts[first]
-        if kinds(op)[first]:
-            raise located(_reduced(first), op)
+        if kinds(op)[first] and first not in combined_loops(op):
+            raise located(_in_order(first), op)
         wanted = ir.AffineDimExpr.get(first)
-        self.dim = next(dim for dim, expr in enumerate(maps(op)[-1].results) if expr == wanted)
+        self.dim = next((dim for dim, expr in enumerate(maps(op)[-1].results) if expr == wanted), None)
 
     def reads(self, made: _Member, map_: ir.AffineMap) -> bool:
         """Whether a map of an operand has of another member's result the very block that this makes."""
+        if made.dim is None:  # it is whole after the last block
+            return False
         used = [dim for dim, expr in enumerate(map_.results) if any(loop == self.loop for loop, _ in _terms(expr))]
         return used == [made.dim] and map_.results[made.dim] == ir.AffineDimExpr.get(self.loop)
 
@@ -53,8 +57,11 @@ class _Member:
         return 1 + sum(count * factor for count, factor in steps)
 
 
-def _reduced(loop: int) -> UserError:
-    return UserError(f"{BLOCKS} cuts loop d{loop}, which is summed up or combined: cut loops of the result alone")
+def _in_order(loop: int) -> UserError:
+    return UserError(
+        f"{BLOCKS} cuts loop d{loop}, along which an op combines in an order of its own: cut loops of the result, or "
+        "those of sums, products, maxima and minima"
+    )
 
 
 def _terms(expr: ir.AffineExpr) -> list[tuple[int | None, int]]:
@@ -117,6 +124,8 @@ class _Loop:
         self.group, first = group, group.members[0]
         self.block, self.last = first.blocks.block(first.loop), group.members[-1].op
         self.size, self.count = first.size, first.count
+        if any(member.dim is None for member in group.members):  # no element may count twice: the rest is apart
+            self.count = self.size // self.block
         inside = {member.op for member in group.members}
         self.out = [value for value in group.made if any(user not in inside for user, _ in uses(value))]
 
@@ -125,7 +134,7 @@ class _Loop:
         kinds_ = [value.type for value in self.out]
         with ir.InsertionPoint.after(self.last), self.last.location:
             bounds = [_index(0), _index(self.count), _index(1)]
-            starts = [create("tensor.empty", [], kind) for kind in kinds_]
+            starts = [self._start(value) for value in self.out]
             op = ir.Operation.create(
                 "scf.for",
                 results=kinds_,
@@ -135,28 +144,40 @@ class _Loop:
             )
         block = ir.Block.create_at_start(op.regions[0], [ir.IndexType.get(), *kinds_])
         with ir.InsertionPoint(block), self.last.location:
-            self._fill(block)
-        for value, new in zip(self.out, op.results, strict=True):
+            self.offset = create("arith.muli", [block.arguments[0], _index(self.block)], ir.IndexType.get())
+            if self.block * self.count > self.size:
+                self.offset = create("arith.minsi", [self.offset, _index(self.size - self.block)], ir.IndexType.get())
+            ir.Operation.create("scf.yield", operands=self._fill(list(block.arguments)[1:]))
+        made = list(op.results)
+        if self.block * self.count < self.size:
+            with ir.InsertionPoint.after(op), self.last.location:
+                self.offset, self.block = _index(self.block * self.count), self.size - self.block * self.count
+                made = self._fill(made)
+        for value, new in zip(self.out, made, strict=True):
             value.replace_all_uses_with(new)
         for member in reversed(self.group.members):
             member.op.erase()
         return block
 
-    def _fill(self, block: ir.Block) -> None:
-        index = ir.IndexType.get()
-        self.offset = create("arith.muli", [block.arguments[0], _index(self.block)], index)
-        if self.block * self.count != self.size:
-            self.offset = create("arith.minsi", [self.offset, _index(self.size - self.block)], index)
+    def _start(self, value: ir.Value) -> ir.Value:
+        member = self.group.made[value]
+        return create("tensor.empty", [], value.type) if member.dim is not None else list(member.op.operands)[-1]
+
+    def _fill(self, wholes: Sequence[ir.Value]) -> list[ir.Value]:
+        """Write what one block takes, at the current insertion point. Returns the results with what it makes."""
         known: dict[ir.Value, ir.Value] = {}
         for member in self.group.members:
             with member.op.location:
                 known[member.op.results[0]] = self._member(member, known)
         made = []
-        for value, whole in zip(self.out, list(block.arguments)[1:], strict=True):
+        for value, whole in zip(self.out, wholes, strict=True):
             member = self.group.made[value]
             with member.op.location:
-                made.append(self._put(known[value], whole, member.dim))
-        ir.Operation.create("scf.yield", operands=made)
+                if member.dim is None:
+                    made.append(with_part(member.op, whole, known[value]))
+                else:
+                    made.append(self._put(known[value], whole, member.dim))
+        return made
 
     def _member(self, member: _Member, known: dict[ir.Value, ir.Value]) -> ir.Value:
         old = member.op
@@ -183,6 +204,8 @@ class _Loop:
         value, map_ = member.op.operands[number], maps(member.op)[number]
         if value in known:
             return known[value]
+        if member.dim is None and number == len(member.op.operands) - 1:
+            return start_of_part(member.op)
         parts = {}
         for dim, expr in enumerate(map_.results):
             factor = sum(factor for loop, factor in _terms(expr) if loop == member.loop)

@@ -56,6 +56,8 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
         )
     },
     "meshgemv": lambda: matrix_vector(MatrixVector((9, 7, 5), 3, 4, "x", **HALF)),
+    "meshgemv-few": lambda: matrix_vector(MatrixVector((9, 17, 5), 3, 4, "x", **HALF, rows=2)),
+    "meshgemv-rows": lambda: matrix_vector(MatrixVector((9, 7), 3, 4, "y", **BRAIN, rows=11)),
     "concat": lambda: append(Cache("concat", 3, 2, 4, 5), 2),
     "shift": lambda: append(Cache("shift", 3, 2, 4, 5), 7, 2),
     "shift-few": lambda: append(Cache("shift", 4, 2, 4, 5), 1),

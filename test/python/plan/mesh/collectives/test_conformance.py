@@ -94,6 +94,8 @@ def test_vectors(axes: str, grid: Grid):
         kinds = [tensor((k,), kind, grid, axes[0]), tensor((k, n), kind, grid, ", ".join(axes))]
         text = function("coremesh.gemv %0, %1 by star", kinds, tensor((n,), result, grid, axes[1]))
         check(text, numbers((k,), kind), numbers((k, n), kind, 1))
+        kinds[0], result = tensor((5, k), kind, grid, f"*, {axes[0]}"), tensor((5, n), result, grid, f"*, {axes[1]}")
+        check(function("coremesh.gemv %0, %1 by star", kinds, result), numbers((5, k), kind), numbers((k, n), kind, 1))
 
 
 @pytest.mark.parametrize(

@@ -77,15 +77,19 @@ def test_gemm_t(grid: tuple[int, int]):
     np.testing.assert_array_equal(expanded("coremesh.gemm_t %0, %1", kinds, result, a, b), a @ b.T)
 
 
+@pytest.mark.parametrize("rows", [(), (1,), (2,), (20,)])
 @pytest.mark.parametrize("axes", [("y", "x"), ("x", "y"), ("y ring", "x ring")])
 @pytest.mark.parametrize("how", ["chain", "tree", "k_tree k 2 groups [2]", "k_tree k 3"])
-def test_gemv(how: str, axes: tuple[str, str]):
-    grid, (k, n) = (5, 6), (13, 17)
+def test_gemv(how: str, axes: tuple[str, str], rows: tuple[int, ...]):
+    grid, (k, n), whole = (5, 6), (13, 17), "*, " if rows else ""
     if how.endswith("groups [2]") and axes[0].startswith("x"):
         how = "k_tree k 2 groups [3]"
-    a, x = integers(k, n), integers(k)
-    kinds = [tensor((k,), "i32", layout(grid, axes[0])), tensor((k, n), "i32", layout(grid, ", ".join(axes)))]
-    result = tensor((n,), "i32", layout(grid, axes[1]))
+    a, x = integers(k, n), integers(*rows, k)
+    kinds = [
+        tensor((*rows, k), "i32", layout(grid, whole + axes[0])),
+        tensor((k, n), "i32", layout(grid, ", ".join(axes))),
+    ]
+    result = tensor((*rows, n), "i32", layout(grid, whole + axes[1]))
     np.testing.assert_array_equal(expanded(f"coremesh.gemv %0, %1 by {how}", kinds, result, x, a), x @ a)
 
 

@@ -79,6 +79,23 @@ func.func @gemv(%v: tensor<16xf16, #x>, %w: tensor<16x18xf16, #a>) -> tensor<18x
 
 // -----
 
+#x = #coremesh.layout<grid(4, 6), [*, y]>
+#a = #coremesh.layout<grid(4, 6), [y, x]>
+#y = #coremesh.layout<grid(4, 6), [*, x]>
+
+// Several vectors are one program: a core multiplies its part of all, and one reduction adds up.
+// CHECK-LABEL: func.func @rows
+// CHECK-COUNT-1: coremesh.program "meshgemv"
+// CHECK: coremesh.buffer @sum1 : tensor<5x3xf32>
+// CHECK: coremesh.compute "vecmat" (%{{.*}} = @x : tensor<5x4xf16>
+// CHECK-COUNT-1: coremesh.wait collective
+func.func @rows(%v: tensor<5x16xf16, #x>, %w: tensor<16x18xf16, #a>) -> tensor<5x18xf32, #y> {
+  %0 = coremesh.gemv %v, %w by chain : tensor<5x16xf16, #x>, tensor<16x18xf16, #a> to tensor<5x18xf32, #y>
+  return %0 : tensor<5x18xf32, #y>
+}
+
+// -----
+
 #parts = #coremesh.layout<grid(4, 6), [y, x]>
 #root = #coremesh.layout<grid(4, 6), [y], at x = 5>
 #all = #coremesh.layout<grid(4, 6), [y]>

@@ -38,6 +38,30 @@ func.func @alike(%x: tensor<50x7xf32>) -> tensor<50x7xf32> {
   return %1 : tensor<50x7xf32>
 }
 
+// A loop that is combined: each block makes a partial result, the rest of 50 = 2 * 17 + 16 one behind the loop.
+// CHECK-LABEL: func.func @combined
+// CHECK: %[[START:.*]] = linalg.fill
+// CHECK: %[[SUMS:.*]] = scf.for %[[I:.*]] = %{{.*}} to %c2{{.*}} iter_args(%[[SO_FAR:.*]] = %[[START]])
+// CHECK: tensor.extract_slice %arg0[%{{.*}}, 0] [17, 7]
+// CHECK: %[[NONE:.*]] = linalg.fill
+// CHECK: %[[PART:.*]] = linalg.generic {{.*}} outs(%[[NONE]] : tensor<7xf32>)
+// CHECK: %[[NEXT:.*]] = linalg.generic {{.*}} ins(%[[SO_FAR]], %[[PART]] : tensor<7xf32>, tensor<7xf32>)
+// CHECK: scf.yield %[[NEXT]]
+// CHECK: tensor.extract_slice %arg0[%c34{{.*}}, 0] [16, 7]
+// CHECK: linalg.generic {{.*}} ins(%[[SUMS]], %{{.*}} : tensor<7xf32>, tensor<7xf32>)
+func.func @combined(%x: tensor<50x7xf32>) -> tensor<7xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<7xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<7xf32>) -> tensor<7xf32>
+  %0 = linalg.generic {indexing_maps = [#same, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : tensor<50x7xf32>) outs(%f : tensor<7xf32>) attrs = {coremesh.blocks = array<i64: 3, 1>} {
+  ^bb0(%u: f32, %o: f32):
+    %m = arith.addf %o, %u : f32
+    linalg.yield %m : f32
+  } -> tensor<7xf32>
+  return %0 : tensor<7xf32>
+}
+
 // Windows are read with what they reach beyond a block; two loops that are cut are loops in each other.
 // CHECK-LABEL: func.func @windows
 // CHECK: scf.for

@@ -68,7 +68,7 @@ def sizes(*arrays: np.ndarray) -> list[str]:
 @pytest.mark.parametrize("pattern", ["nm<2 : 4, axis = {}>", "block<[4, 4]>"])
 def test_encoded_weights(pattern: str, left: bool) -> None:
     """On either side; without zeros where that is faster, and the same numbers anyway."""
-    m, k, n = 3, 53, 37
+    m, k, n = 20, 53, 37
     w = RNG.integers(1, 5, (n, k) if left else (k, n)).astype(np.float32)
     if pattern.startswith("nm"):
         place = np.arange(k) % 4
@@ -196,7 +196,7 @@ def test_a_weight_with_few_zeros_is_dense() -> None:
 @pytest.mark.parametrize(("code", "rows"), [("i8", 53), ("i4", 32)])
 def test_codes(code: str, rows: int) -> None:
     """Cores hold bytes, or two codes in each, and decode them when they multiply."""
-    m, k, n = 3, 53, 37
+    m, k, n = 20, 53, 37
     w = RNG.integers(-8 if code == "i4" else -100, 8, (k, n)).astype(np.int8)
     s = np.exp2(RNG.integers(-3, 3, (1, n))).astype(np.float32)
     model: Any = tw.compile(CODED.format(code=code, m=m, k=k, n=n), MESH, weights={"w": w, "s": s})

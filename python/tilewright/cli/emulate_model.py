@@ -69,7 +69,7 @@ def _inputs(texts: list[str], model) -> list[np.ndarray]:
         raise UserError(f"{len(texts)} inputs are given, the model takes {len(specs)}")
     arrays = []
     for i, spec in enumerate(specs):
-        if i >= len(texts) and min(spec.shape, default=1) < 0:
+        if i >= len(texts) and not spec.is_static:
             raise UserError(f"input {spec.name} has sizes that each run fixes: give it with --args")
         text = texts[i] if i < len(texts) else f"random:{spec.dtype}:{'x'.join(map(str, spec.shape))}"
         array, _ = buffer_of(text)

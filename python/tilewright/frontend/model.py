@@ -41,7 +41,7 @@ class ImportedModel:
         outputs: results of `@main`, in order.
         remarks: what a user should know of slow code, by the node's name.
         ranges: the symbolic dimensions of the inputs, and the sizes that the module is for.
-        dims: the sizes of each input that has symbolic ones, those by name.
+        dims: the sizes of each input and output that has symbolic ones, those by name (-1: it has none).
     """
 
     module: ir.Module

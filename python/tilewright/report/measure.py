@@ -57,7 +57,7 @@ def random_inputs(specs: Sequence[TensorSpec], seed: int = 0) -> dict[str, np.nd
 
 def _random(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
     dtype = to_numpy(spec.dtype)
-    shape = [_OPEN_SIZE if size == -1 else size for size in spec.shape]
+    shape = [size if isinstance(size, int) and size >= 0 else _OPEN_SIZE for size in spec.shape]
     if dtype.kind in "iub":
         return generator.integers(0, 2, shape).astype(dtype)
     return (generator.random(shape) * 2 - 1).astype(dtype)

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -34,13 +36,21 @@ class CompiledModel:
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each input, in order."""
-        return self._manifest.inputs
+        """Name, dtype and shape of each input, in order; a size that each call brings has a name, or is -1."""
+        return self._named(self._manifest.inputs)
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """Name, dtype and shape of each output, in order; a size of -1 is known after the run only."""
-        return self._manifest.outputs
+        """Name, dtype and shape of each output, in order.
+
+        Sizes that follow from those of a call are names, or sums and products of names (``past + sequence``); a size
+        of -1 is known after the run only.
+        """
+        return self._named(self._manifest.outputs)
+
+    def _named(self, specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+        named = self._manifest.compile.get("dims", {})
+        return tuple(replace(spec, shape=tuple(named.get(spec.name, spec.shape))) for spec in specs)
 
     @property
     def ranges(self) -> dict[str, tuple[int, int | None]]:
@@ -51,7 +61,7 @@ class CompiledModel:
     def dims(self) -> dict[str, tuple[int | str, ...]]:
         """For each input its sizes, with a name for each that a call brings."""
         named = self._manifest.compile.get("dims", {})
-        return {spec.name: tuple(named.get(spec.name, _numbered(spec))) for spec in self.inputs}
+        return {spec.name: tuple(named.get(spec.name, _numbered(spec))) for spec in self._manifest.inputs}
 
     @property
     def kernels(self) -> tuple[KernelInfo, ...]:

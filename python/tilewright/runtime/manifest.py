@@ -35,17 +35,20 @@ class Shortest:
 class TensorSpec:
     """Name, element type (``f32``, ``i64`` ...) and shape of an input, output or weight.
 
-    A size of -1 is known at run time only. Offsets of lists may have a least length.
+    A size of -1 is known at run time only; as a model shows it, it has a name. Offsets of lists may have a least
+    length.
     """
 
     name: str
     dtype: str
-    shape: tuple[int, ...]
+    shape: tuple[Any, ...]
     shortest: Shortest | None = None
 
     def __str__(self) -> str:
-        """Return ``name: 1x128xf32``."""
-        sizes = ("?" if size == -1 else str(size) for size in self.shape)
+        """Return ``name: 1x128xf32``, or ``name: [batch, 128] f32`` where sizes have names."""
+        sizes = ["?" if size == -1 else str(size) for size in self.shape]
+        if any(isinstance(size, str) for size in self.shape):
+            return f"{self.name}: [{', '.join(sizes)}] {self.dtype}"
         return f"{self.name}: {'x'.join([*sizes, self.dtype])}"
 
     @property

@@ -118,6 +118,28 @@ def test_either_form_can_be_asked_for() -> None:
         tw.compile(model(["n", 3]), "reference", sizes="general")
 
 
+def test_results_keep_the_names_of_sizes(tmp_path: Path) -> None:
+    """In terms of the inputs' sizes where they follow from these; else as the model calls them."""
+    inputs = [helper.make_tensor_value_info("past", TensorProto.FLOAT, ["batch", "past", 4])]
+    inputs += [helper.make_tensor_value_info("new", TensorProto.FLOAT, ["batch", "tokens", 4])]
+    shapes = {"all": ["b", "total", 4], "flat": ["n"], "found": [2, "count"]}
+    outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs[2] = helper.make_tensor_value_info("found", TensorProto.INT64, ["rank", "count"])
+    minus_one = onnx.numpy_helper.from_array(np.array([-1], np.int64), "minus_one")
+    nodes = [
+        helper.make_node("Concat", ["past", "new"], ["all"], axis=1),
+        helper.make_node("Reshape", ["new", "minus_one"], ["flat"]),
+        helper.make_node("NonZero", ["flat"], ["found"]),
+    ]
+    graph = helper.make_graph(nodes, "names", inputs, outputs, [minus_one])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    compiled = tw.compile(proto)
+    for model in (compiled, tw.load(compiled.save(tmp_path / "model.tw"))):
+        shown = ["all: [batch, past + tokens, 4] f32", "flat: [4*batch*tokens] f32", "found: [1, count] i64"]
+        assert list(map(str, model.outputs)) == shown
+        assert [spec.shape for spec in model.inputs] == [("batch", "past", 4), ("batch", "tokens", 4)]
+
+
 def test_ranges() -> None:
     compiled = tw.compile(model(["batch", 3], ["batch", 3]), shapes={"batch": (2, 8)})
     assert compiled.ranges == {"batch": (2, 8)}

@@ -13,7 +13,7 @@ at compile time raises UnsupportedError. Programs that decide at run time use `m
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import reduce
 from math import prod
 from operator import mul
@@ -303,6 +303,19 @@ def equal_products(a: Sequence[Size], b: Sequence[Size]) -> bool:
 def divides(n: Size, total: Size) -> bool:
     """Whether a size is known to divide another, whatever the two are. Emits nothing."""
     return _quotient(_resolved(_terms(total)), _resolved(_terms(n))) is not None
+
+
+def in_terms_of(size: Dim, names: Mapping[str, Dim]) -> str | None:
+    """A size as a sum of products of other sizes, which are none of others, by their names; None where it is not."""
+    atoms = {next(iter(known.terms))[0]: name for name, known in names.items()}
+    parts = []
+    for product, count in sorted(size.terms.items(), key=lambda term: len(term[0]), reverse=True):
+        if any(atom not in atoms for atom in product):
+            return None
+        factors = sorted(atoms[atom] for atom in product)
+        number = [str(abs(count))] if abs(count) != 1 or not factors else []
+        parts += ["-" if count < 0 else "+", "*".join([*number, *factors])]
+    return " ".join(parts[1:] if parts[:1] == ["+"] else parts)
 
 
 # Ops ------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from tilewright.core.errors import TAKEN_EQUAL
-from tilewright.frontend.builder.dims import Dim, Size, index_value
+from tilewright.frontend.builder.dims import Dim, Size, in_terms_of, index_value
 from tilewright.frontend.builder.emit import Emitter
 from tilewright.frontend.model import Symbol, TensorSpec
 from tilewright.mlir import ir
@@ -68,6 +68,13 @@ class Symbols:
     def has(self, size: Dim) -> bool:
         """Whether this is the size of a symbolic dimension."""
         return any(known.is_same(size) for known, _ in self._known.values())
+
+    def text(self, size: Size) -> str | None:
+        """A size in terms of the names, as in ``past + sequence``; None where it is made of something else, too."""
+        if not isinstance(size, Dim):
+            return str(size)
+        names = {name: known for name, (known, _) in self._known.items()}
+        return in_terms_of(size, names)
 
     @property
     def ranges(self) -> dict[str, tuple[int, int | None]]:

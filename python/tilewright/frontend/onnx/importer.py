@@ -94,6 +94,7 @@ class _Importer:
         self.graph = model.graph
         self.module = ir.Module.create()
         self.builder = Builder(self.module)
+        self.named: dict[str, tuple[int | str, ...]] = {}  # results with sizes that a run brings
         outputs = [o.name for o in self.graph.output]
         session = Session(self.builder, folder, Functions(model), declared, observer)
         self.scope = Scope(session, self.graph.node, outputs, opset_versions(model), declared=declared.shape)
@@ -119,6 +120,7 @@ class _Importer:
             for s in specs
             if any(isinstance(n, Symbol) for n in s.shape)
         }
+        dims |= self.named
         b = self.builder
         remarks = unrolled(self.graph) | b.remarks
         return ImportedModel(self.module, b.weights, given, outputs, remarks, b.symbols.ranges, dims)
@@ -177,6 +179,8 @@ class _Importer:
         for name, x in self._outputs():
             values.append(self._own(x, values))
             specs.append(TensorSpec(name, x.dtype, tuple(n if isinstance(n, int) else -1 for n in x.shape)))
+            if -1 in specs[-1].shape:
+                self.named[name] = self._names(name, x.shape)
             names.append(ir.DictAttr.get({decisions.NAME: ir.StringAttr.get(name)}))
         self.builder.emit_checks()
         ir.Operation.create("func.return", operands=values)
@@ -185,6 +189,16 @@ class _Importer:
         function.attributes["function_type"] = ir.TypeAttr.get(kind)
         function.attributes["res_attrs"] = ir.ArrayAttr.get(names)
         return specs
+
+    def _names(self, output: str, shape: Sequence[Size]) -> tuple[int | str, ...]:
+        """The sizes of a result in terms of the inputs' symbols, else as the model calls them, else -1."""
+        infos = [info for info in self.graph.output if info.name == output]
+        declared = [d.dim_param for info in infos for d in info.type.tensor_type.shape.dim]
+        stated = declared if len(declared) == len(shape) else [""] * len(shape)
+        texts = [self.builder.symbols.text(n) for n in shape]
+        return tuple(
+            n if isinstance(n, int) else text or name or -1 for n, text, name in zip(shape, texts, stated, strict=True)
+        )
 
     def _outputs(self) -> Iterator[tuple[str, Tensor]]:
         """Name and value of each result. A sequence is a result per tensor: y[0], y[1], ..."""

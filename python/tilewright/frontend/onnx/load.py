@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.dialects.sparse_tile.converters import onnx_places
 from tilewright.frontend.builder.limits import check_known
+from tilewright.frontend.onnx.blocked_files import with_plain_filters
 
 ModelSource = str | os.PathLike | bytes | onnx.ModelProto
 
@@ -38,7 +39,7 @@ def load_model(source: ModelSource) -> tuple[onnx.ModelProto, str]:
     _require_text(model)
     if not model.graph.node and not model.graph.output:
         raise UserError("the ONNX model has an empty graph: no nodes and no outputs")
-    return model, folder
+    return with_plain_filters(model, folder), folder
 
 
 def _require_text(model: onnx.ModelProto) -> None:

@@ -5,6 +5,7 @@
 
 from tilewright.frontend.onnx.ops.contrib import (
     activations,
+    blocked,
     convolution,
     embedding,
     group_query,
@@ -20,6 +21,7 @@ from tilewright.frontend.onnx.ops.contrib import (
 
 __all__ = [
     "activations",
+    "blocked",
     "convolution",
     "embedding",
     "group_query",

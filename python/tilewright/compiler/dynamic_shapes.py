@@ -182,7 +182,7 @@ class DynamicShapesModel:
         sizes = self._sizes(self._shapes(self._signature.bind(args, named)))
         ranges = self.general.ranges.items()
         known = [(_size_of(name, sizes), *limits) for name, limits in ranges]
-        return all(low <= size and (high is None or size <= high) for size, low, high in known)
+        return all(size is None or (low <= size and (high is None or size <= high)) for size, low, high in known)
 
     def _shapes(self, values: Sequence[Any]) -> dict[str, tuple[int, ...]]:
         from tilewright.runtime.gpu.gpu_interop import is_on_gpu, shape_of
@@ -282,9 +282,14 @@ class DynamicShapesModel:
         return getattr(general, name)
 
 
-def _size_of(name: str, sizes: Shapes) -> int:
-    """The size of a dimension: by its own name, or that of its input and its number, "x[0]", where it has none."""
+def _size_of(name: str, sizes: Shapes) -> int | None:
+    """The size of a dimension: by its own name, or that of its input and its number, "x[0]"; None where it has neither.
+
+    Dimensions that only the code inside has (`runtime.text`) have neither, and no limits.
+    """
     given, _, axis = name.rpartition("[")
+    if name not in sizes and given not in sizes:
+        return None
     return sizes[name] if name in sizes else sizes[given][int(axis.removesuffix("]"))]
 
 

@@ -20,8 +20,9 @@ from tilewright.compiler.source import Source
 from tilewright.core import cache, config
 from tilewright.core.errors import OpenShapesError, TilewrightError, UserError
 from tilewright.core.options import CompileOptions, shape_items
+from tilewright.runtime.text import bounded
 from tilewright.targets.base import Target
-from tilewright.targets.loading import load
+from tilewright.targets.loading import load_numbers
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -57,10 +58,10 @@ class Models:
         except OpenShapesError as error:
             if self.options.precision != "f32":
                 raise UserError(f"precision={self.options.precision!r} needs fixed sizes: give shapes=") from None
-            return self._dynamic_shapes(error)
+            return bounded(self._dynamic_shapes(error), error.boundary)
         if self.target.compiles and not self.options.is_plain:
             self._compare(model)
-        return model
+        return bounded(model)
 
     def text(self, options: CompileOptions) -> str:
         """Return the IR after a phase.
@@ -163,7 +164,7 @@ class Models:
 
 
 def _load(path: Path, options: CompileOptions) -> Any:
-    return load(path, threads=options.threads, emulate=options.emulate)
+    return load_numbers(path, threads=options.threads, emulate=options.emulate)
 
 
 def _data_id(data: Any) -> str:

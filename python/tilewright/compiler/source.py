@@ -35,7 +35,7 @@ _BLOCK = 8 << 20
 
 @dataclass
 class Imported:
-    """A module of layer 1 with its weights, its signature, remarks by node, and its symbolic dimensions."""
+    """A module of layer 1: weights, signature, remarks by node, symbolic dimensions, what is done around it."""
 
     module: ir.Module
     weights: dict[str, np.ndarray]
@@ -44,6 +44,7 @@ class Imported:
     remarks: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     dims: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
+    boundary: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -218,7 +219,8 @@ def _load_onnx(source: Source, shapes: Shapes | None, symbolic: bool, many_threa
     value = os.fspath(source.value) if isinstance(source.value, Path) else source.value
     imported = import_onnx(value, shapes=shapes, symbolic=symbolic, many_threads=many_threads)
     specs = _specs(imported.inputs), _specs(imported.outputs)
-    return Imported(imported.module, imported.weights, *specs, imported.remarks, imported.ranges, imported.dims)
+    known = imported.remarks, imported.ranges, imported.dims, imported.boundary
+    return Imported(imported.module, imported.weights, *specs, *known)
 
 
 def _specs(specs: Any) -> tuple[TensorSpec, ...]:

@@ -71,9 +71,11 @@ class OpenShapesError(UserError):
     Attributes:
         inputs: (name, element type, dimensions) of each input; a dimension without a size is its name, or None where it
             has none; None instead of all dimensions where even their number is open.
+        boundary: what is done around the model in Python for strings and maps, if anything is.
     """
 
     inputs: tuple = ()
+    boundary: dict | None = None
 
 
 class UnsupportedError(TilewrightError):

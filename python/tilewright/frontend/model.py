@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,7 @@ class ImportedModel:
         remarks: what a user should know of slow code, by the node's name.
         ranges: the symbolic dimensions of the inputs, and the sizes that the module is for.
         dims: the sizes of each input and output that has symbolic ones, those by name (-1: it has none).
+        boundary: what is done around it in Python for strings and maps (`runtime.text.Boundary.data`), if anything is.
     """
 
     module: ir.Module
@@ -51,3 +53,4 @@ class ImportedModel:
     remarks: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, tuple[int, int | None]] = field(default_factory=dict)
     dims: dict[str, tuple[int | str, ...]] = field(default_factory=dict)
+    boundary: dict[str, Any] | None = None

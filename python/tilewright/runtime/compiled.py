@@ -64,6 +64,11 @@ class CompiledModel:
         return {spec.name: tuple(named.get(spec.name, _numbered(spec))) for spec in self._manifest.inputs}
 
     @property
+    def boundary(self) -> dict[str, Any] | None:
+        """What is done in Python around the code for strings and maps (`runtime.text`); None where nothing is."""
+        return self._manifest.compile.get("boundary")
+
+    @property
     def kernels(self) -> tuple[KernelInfo, ...]:
         """What the manifest says of each kernel."""
         return self._manifest.kernels

@@ -80,6 +80,7 @@ def manifest_of(
             "seconds": {p["name"]: round(p["seconds"], 4) for p in work.phases},
             "ranges": work.imported.ranges,
             "dims": work.imported.dims,
+            **({"boundary": work.imported.boundary} if work.imported.boundary else {}),
             **_rounding(work),
         },
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.core.errors import UserError
 from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.text import bounded
 from tilewright.targets import registry
 
 
@@ -23,11 +24,17 @@ def load(path: str | Path, threads: int | None = None, emulate: bool | Mapping[s
         emulate: run a model for GPUs on the emulator; True, or a mapping of the emulator's options (``seed``, ...).
 
     Returns:
-        A :class:`tilewright.Model`; for a model for GPUs a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`.
+        A :class:`tilewright.Model`; for a model for GPUs a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`;
+        for one with strings or maps a :class:`~tilewright.runtime.text.TextModel` around it.
 
     Raises:
         UserError: no such model, a damaged one, one of another version, or one that this CPU cannot run.
     """
+    return bounded(load_numbers(path, threads, emulate))
+
+
+def load_numbers(path: str | Path, threads: int | None = None, emulate: bool | Mapping[str, Any] = False) -> Any:
+    """Load a compiled model as `load` does, without what is done in Python around its numbers."""
     artifact = Artifact(path)
     target = artifact.manifest.target
     cls = registry.find(artifact.manifest.kind)

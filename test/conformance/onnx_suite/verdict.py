@@ -53,6 +53,8 @@ def _difference(got: Any, want: Any, rtol: float, atol: float) -> str | None:
         return f"dtype {got.dtype}, expected {want.dtype}"
     if got.shape != want.shape:
         return f"shape {list(got.shape)}, expected {list(want.shape)}"
+    if got.dtype == object:
+        return None if got.tolist() == want.tolist() else f"{got.tolist()}, expected {want.tolist()}"
     if got.dtype.name == "bfloat16":
         rtol = max(rtol, 2**-6)  # two units in the last place, as in ONNX's runner
     return _values(_plain(got), _plain(want), rtol, atol)

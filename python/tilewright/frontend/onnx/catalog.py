@@ -15,8 +15,19 @@ from tilewright.frontend.onnx.functions import standard_body
 from tilewright.frontend.onnx.refused import RUNTIME_REASONS
 from tilewright.frontend.onnx.registry import lookup, supported
 
-_STRINGS = "tensors of strings have no place in compiled code"
-_MAPS = "maps and strings have no place in compiled code"
+_STRINGS = "needs strings themselves, which subgraphs and functions of a model do not have"
+_MAPS = "has maps, which subgraphs and functions of a model do not have"
+#: What Python does around the compiled code, where strings and maps are (`frontend/onnx/text`).
+AROUND = {
+    ("", "RegexFullMatch"): "in Python: _regex_full_match",
+    ("", "StringConcat"): "in Python: _string_concat",
+    ("", "StringNormalizer"): "in Python: _string_normalizer",
+    ("", "StringSplit"): "in Python: _string_split",
+    ("ai.onnx.ml", "CastMap"): "in Python: _cast_map",
+    ("ai.onnx.ml", "CategoryMapper"): "encoding.py: _mapper",
+    ("ai.onnx.ml", "DictVectorizer"): "in Python: _dict_vectorizer",
+    ("ai.onnx.ml", "ZipMap"): "in Python: _zip_map",
+}
 REASONS = {
     ("", "ImageDecoder"): "decodes image files; decode them before the model",
     ("", "RegexFullMatch"): _STRINGS,
@@ -40,7 +51,8 @@ class Operator:
         domain: empty for the standard's own.
         name: of the operator.
         version: the opset version that last changed it.
-        lowering: ``FILE: FUNCTION`` under frontend/ops, ``function body``, or empty where there is none.
+        lowering: ``FILE: FUNCTION`` under frontend/ops, ``in Python: FUNCTION`` of runtime/text, ``function body``, or
+            empty where there is none.
         meanings: opset versions from which an older meaning has a function of its own.
         reason: why there is no lowering.
     """
@@ -78,6 +90,8 @@ def _operator(domain: str, name: str, version: int, meanings: tuple[int, ...]) -
         function = inspect.unwrap(function)
         file = Path(function.__code__.co_filename).name
         return Operator(domain, name, version, f"{file}: {function.__name__}", meanings)
+    if (domain, name) in AROUND:
+        return Operator(domain, name, version, AROUND[domain, name])
     if standard_body(onnx.helper.make_node(name, [], [], domain=domain), version, None) is not None:
         return Operator(domain, name, version, "function body")
     return Operator(domain, name, version, "", reason=reason_for(domain, name))

@@ -13,6 +13,7 @@ from tilewright.frontend.onnx.importer import import_graph
 from tilewright.frontend.onnx.inventory import require_supported
 from tilewright.frontend.onnx.load import ModelSource, check_model, load_model
 from tilewright.frontend.onnx.signature import Shapes, graph_inputs
+from tilewright.frontend.onnx.text import lowered
 from tilewright.mlir import ir
 
 __all__ = ["Coverage", "Row", "collect"]
@@ -29,6 +30,7 @@ def collect(source: ModelSource, shapes: Shapes | None = None) -> Coverage:
         UserError: not a valid model, or its shapes are not fixed.
     """
     model, folder = load_model(source)
+    model, _ = lowered(model, shapes)
     coverage = Coverage()
     try:
         inputs = graph_inputs(model, shapes)

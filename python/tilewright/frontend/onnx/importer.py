@@ -12,7 +12,7 @@ from math import prod
 
 import onnx
 
-from tilewright.core.errors import InternalError, TilewrightError, UnsupportedError, UserError
+from tilewright.core.errors import InternalError, OpenShapesError, TilewrightError, UnsupportedError, UserError
 from tilewright.frontend.builder.builder import Builder
 from tilewright.frontend.builder.dims import Size, has_zero, is_static
 from tilewright.frontend.builder.iteration import erase_discarded
@@ -27,6 +27,7 @@ from tilewright.frontend.onnx.registry import NEWEST_OPSET
 from tilewright.frontend.onnx.scope import Observer, Scope, Session, failure
 from tilewright.frontend.onnx.sequences import Absent, TensorList
 from tilewright.frontend.onnx.signature import Input, Shapes, graph_inputs
+from tilewright.frontend.onnx.text import lowered
 from tilewright.frontend.onnx.unrolled import unrolled
 from tilewright.ir import decisions
 from tilewright.mlir import ir
@@ -58,12 +59,20 @@ def import_onnx(
         UnsupportedError: operators without a lowering, all listed at once.
     """
     model, folder = load_model(source)
+    model, boundary = lowered(model, shapes)
+    if boundary is not None and shapes:  # of what Python reads alone, no size is left to give
+        shapes = {name: s for name, s in shapes.items() if name in boundary.passed or name not in boundary.names}
     require_supported(model)  # before all that a user could do in vain
-    inputs = graph_inputs(model, shapes, symbolic)
+    try:
+        inputs = graph_inputs(model, shapes, symbolic)
+    except OpenShapesError as error:
+        error.boundary = boundary.data() if boundary else None
+        raise
     check_model(model)
     with context or ir.Context(), ir.Location.unknown():
         try:
-            return import_graph(model, folder, inputs, shapes, Observer(), many_threads)
+            imported = import_graph(model, folder, inputs, shapes, Observer(), many_threads)
+            return imported if boundary is None else replace(imported, boundary=boundary.data())
         except RecursionError as error:
             raise UnsupportedError("the model's graphs or functions are nested too deeply") from error
         except MemoryError as error:

@@ -85,6 +85,7 @@ class ReferenceModel(Interpreted):
     def __init__(self, source: Source, shapes: Mapping[str, Any] | None) -> None:
         self._imported = source.load(shapes)
         self._module, self._weights = self._imported.module, self._imported.weights
+        self.boundary = self._imported.boundary
         self._signature = Signature(self._imported.inputs, self._imported.outputs)
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 from tilewright.frontend.builder.dtypes import F32, I64
 from tilewright.frontend.builder.emit import Space
 from tilewright.frontend.builder.tensor import Tensor
+from tilewright.frontend.onnx.ops.ml.coupling import coupled
 from tilewright.frontend.onnx.ops.ml.encoders import (
     ML,
     feature_count,
@@ -85,8 +86,6 @@ def _votes(b: Builder, scores: Tensor, classes: int) -> Tensor:
 def svm_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
     """The class that wins most pairs (or has the largest score, without support vectors), and the scores."""
     refuse_strings(node, "classlabels_strings")
-    if node.attr("prob_a"):
-        node.unsupported("probabilities (prob_a, prob_b) have no lowering; export the model without them")
     x, features = b.cast(rows(b, x), F32), feature_count(node, x)
     labels, counts = node.attr("classlabels_ints", [0]), node.attr("vectors_per_class", [])
     weights = np.array(node.attr("coefficients"), np.float32)
@@ -96,6 +95,12 @@ def svm_classifier(b: Builder, node: Node, x: Tensor) -> list[Tensor]:
         table = _pairs(weights.reshape(-1, sum(counts)), counts)
         scores = shifted(b, known_product(b, _kernel(b, node, x, vectors), table), shift)
         best = first_maximum(b, _votes(b, scores, len(labels)))
+        if node.attr("prob_a"):
+            slopes, offsets = (node.attr(name) or [] for name in ("prob_a", "prob_b"))
+            if not len(slopes) == len(offsets) == len(table):
+                node.wrong(f"{len(slopes)} prob_a and {len(offsets)} prob_b for {len(table)} pairs of classes")
+            likely = transformed(b, node, kind, coupled(b, scores, slopes, offsets, len(labels)))
+            return [b.gather(Tensor.known(labels, I64), best, 0), likely]
     else:
         scores = shifted(b, known_product(b, x, weights.reshape(len(labels), features)), shift[:1])
         best = first_maximum(b, scores)

@@ -108,11 +108,10 @@ def qembed_layer_norm(b: Builder, node: Node, ids: Tensor, segments: Tensor | No
     if any(v is None for v in (words, positions, gamma, beta, *scales[:2], *scales[3:])) or len(zeros) != 5:
         node.wrong("tables, scales and zero points are missing; only those of the segments, and the mask, are optional")
     places = b.positions(ids.shape[1]).unsqueeze([0])
-    picked = [(words, ids, 0), (positions, places, 1)]
-    if segments is not None:
-        picked.append((segment, segments, 2))
     total = None
-    for table, indices, number in picked:
+    for number, (table, indices) in enumerate(((words, ids), (positions, places), (segment, segments))):
+        if table is None or indices is None:
+            continue
         check_indices(b, node, indices, table.shape[0], 0)
         row = b.gather(b.stored(table), indices, 0)
         row = b.elementwise(real, row, one(scales[number]), one(zeros[number]), dtype=F32)

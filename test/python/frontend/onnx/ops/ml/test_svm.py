@@ -43,6 +43,17 @@ def test_svm_of_two_classes(transform):
     run("SVMClassifier", random(6, 3), outputs=2, **options)
 
 
+@pytest.mark.parametrize("classes", [2, 3, 4])
+def test_probabilities_of_classes(classes):
+    """Labels are those of the votes all the same."""
+    pairs, vectors = classes * (classes - 1) // 2, 2 * classes
+    options = {"support_vectors": random(vectors * 3).tolist(), "rho": random(pairs).tolist(), "domain": ML}
+    options |= {"coefficients": random((classes - 1) * vectors).tolist(), "vectors_per_class": [2] * classes}
+    options |= {"kernel_type": "RBF", "kernel_params": [0.5, 0.0, 3.0], "classlabels_ints": list(range(4, 4 + classes))}
+    options |= {"prob_a": (-np.abs(random(pairs))).tolist(), "prob_b": random(pairs).tolist()}
+    run("SVMClassifier", random(6, 3), outputs=2, **options)
+
+
 @pytest.mark.parametrize("shape", [(12,), (3, 12)])
 @pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
 @pytest.mark.parametrize(("least", "most", "skip"), [(1, 1, 0), (1, 2, 3), (2, 2, 0), (2, 3, 5)])

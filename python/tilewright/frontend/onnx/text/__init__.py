@@ -1,0 +1,8 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Strings and maps of ONNX models: what compiled code does on codes, and what Python does around it."""
+
+from tilewright.frontend.onnx.text.lowering import lowered
+
+__all__ = ["lowered"]

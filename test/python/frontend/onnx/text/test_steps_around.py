@@ -1,0 +1,151 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators that need strings or maps themselves: in Python, before the code and behind it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import numpy_helper
+from text_models import BOOL, FLOAT, INT64, ML, MS, STRING, check, graph, node, one_map, value, words
+
+import tilewright as tw
+from tilewright.core.errors import UnsupportedError, UserError
+
+TEXT = words("The cat sat on the mat", "a dog and a cat", "the CAT")
+
+
+def vectorizer(tokens: dict, pool: list[str], **more):
+    """As skl2onnx writes it: rows, one case, tokens, counts."""
+    counts = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0]}
+    nodes = [
+        node("Reshape", "x flat", "rows"),
+        node("StringNormalizer", "rows", "lower", case_change_action="LOWER", is_case_sensitive=0, **more),
+        node("Tokenizer", "lower", "tokens", MS, mark=0, pad_value="#", mincharnum=1, **tokens),
+        node("Flatten", "tokens", "table"),
+        node("TfIdfVectorizer", "table", "y", **counts, pool_strings=pool, ngram_indexes=list(range(len(pool)))),
+    ]
+    constants = [numpy_helper.from_array(np.array([-1]), "flat")]
+    return graph(nodes, [value("x", STRING, None, 1)], [value("y", FLOAT, None, len(pool))], constants)
+
+
+@pytest.mark.parametrize(
+    "tokens,pool",
+    [
+        ({"tokenexp": "[a-zA-Z0-9_]+"}, ["cat", "dog", "the", "mat"]),
+        ({"tokenexp": "."}, ["a", "t", "#", " "]),
+        ({"separators": ["[ ]"]}, ["cat", "dog", "the", "mat"]),
+    ],
+)
+def test_words_counted(tokens, pool):
+    model = vectorizer(tokens, pool, locale="C")
+    x = TEXT.reshape(-1, 1)
+    lower = [word.lower() for word in TEXT]
+    split = [list(t) if tokens.get("tokenexp") == "." else t.split() for t in lower]
+    width = max(map(len, split))
+    padded = [row + ["#"] * (width - len(row)) for row in split]
+    want = np.array([[row.count(word) for word in pool] for row in padded], np.float32)
+    check(model, x, want=[want], target="cpu", shapes=None)  # how many tokens there are, a run says
+
+
+def test_strings_taken_apart():
+    """Each step gives the code another input."""
+    nodes = [
+        node("StringConcat", "x tail", "joined"),
+        node("RegexFullMatch", "joined", "hit", pattern=r"[a-z]+!"),
+        node("Cast", "hit", "as_float", to=FLOAT),
+        node("StringSplit", "x", "pieces count", delimiter=" "),
+        node("Cast", "count", "number", to=FLOAT),
+        node("Add", "as_float number", "y"),
+        node("Equal", "pieces known", "same"),
+    ]
+    text = words("cat", "the dog", "12")
+    constants = [helper_text("tail", "!"), helper_text("known", "dog")]
+    outputs = [value("y", FLOAT, 3), value("same", BOOL, 3, None)]
+    same = np.array([[False, False], [False, True], [False, False]])
+    check(
+        graph(nodes, [value("x", STRING, 3)], outputs, constants),
+        text,
+        want=[np.float32([2, 2, 1]), same],
+        target="cpu",
+        shapes=None,
+    )
+
+
+def helper_text(name: str, word: str):
+    from onnx import helper
+
+    return helper.make_tensor(name, STRING, [1], [word.encode()])
+
+
+def test_casts():
+    """A number is read before the code, and written behind it."""
+    nodes = [node("Cast", "x", "n", to=FLOAT), node("Mul", "n n", "square"), node("Cast", "square", "y", to=STRING)]
+    model = graph(nodes, [value("x", STRING, 4)], [value("y", STRING, 4)])
+    compiled = check(model, words("1.5", "-2", "1e3", "0.1"))
+    with pytest.raises(UserError, match="reads a number from 'two'"):
+        compiled(words("1", "two", "3", "4"))
+
+
+def test_casts_of_whole_numbers():
+    nodes = [node("Cast", "x", "n", to=INT64), node("Add", "n n", "twice"), node("Cast", "twice", "y", to=STRING)]
+    check(graph(nodes, [value("x", STRING, 2)], [value("y", STRING, 2)]), words("12", "-7"))
+
+
+def test_numbers_as_categories():
+    """An input that becomes strings before it is looked up."""
+    nodes = [
+        node("Cast", "x", "text", to=STRING),
+        node("LabelEncoder", "text", "y", ML, keys_strings=["3", "5"], values_int64s=[0, 1]),
+    ]
+    check(graph(nodes, [value("x", INT64, 3)], [value("y", INT64, 3)]), np.array([5, 3, 4]))
+
+
+def test_maps():
+    vectorized = {"string_vocabulary": ["a", "b", "c"]}
+    nodes = [node("DictVectorizer", "x", "v", ML, **vectorized), node("Add", "v v", "y")]
+    model = graph(nodes, [one_map("x", STRING, FLOAT)], [value("y", FLOAT, 1, 3)])
+    compiled = check(model, {"a": 1.5, "c": 4.0, "d": 9.0}, target="cpu", shapes=None)
+    with pytest.raises(UserError, match="input x takes a dict, got str"):
+        compiled("a")
+    for form, more in (("DENSE", {}), ("SPARSE", {"map_form": "SPARSE", "max_map": 5})):
+        nodes = [node("CastMap", "x", "v", ML, cast_to="TO_FLOAT", **more), node("Add", "v v", "y")]
+        model = graph(nodes, [one_map("x", INT64, FLOAT)], [value("y", FLOAT, 1, 5 if form == "SPARSE" else 2)])
+        check(model, {3: 1.5, 1: 4.0}, target="cpu", shapes=None)
+
+
+def test_nothing_to_compile():
+    model = graph([node("StringConcat", "x x", "y")], [value("x", STRING, 2)], [value("y", STRING, 2)])
+    assert tw.compile(model)(words("ab", "c"))[0].tolist() == ["abab", "cc"]
+
+
+def test_strings_behind_the_code_are_at_the_end():
+    nodes = [
+        node("Relu", "x", "r"),
+        node("Cast", "r", "text", to=STRING),
+        node("LabelEncoder", "text", "y", ML, keys_strings=["1"], values_int64s=[2]),
+    ]
+    model = graph(nodes, [value("x", FLOAT, 3)], [value("y", INT64, 3)])
+    with pytest.raises(UnsupportedError, match="LabelEncoder: it reads strings that the model makes of numbers"):
+        tw.compile(model)
+
+
+def test_saved_and_loaded(tmp_path):
+    """The way around the code stands in the artifact."""
+    nodes = [
+        node("LabelEncoder", "x", "n", ML, keys_strings=["a", "b"], values_floats=[1.5, 2.5], default_float=0.0),
+        node("Mul", "n n", "y"),
+        node("ZipMap", "z", "likely", ML, classlabels_strings=["no", "yes"]),
+        node("Concat", "y n", "z", axis=1),
+    ]
+    nodes = [nodes[0], nodes[1], nodes[3], nodes[2]]
+    from text_models import rows_of_maps
+
+    model = graph(nodes, [value("x", STRING, "rows", 1)], [rows_of_maps("likely", STRING)])
+    compiled = tw.compile(model)
+    loaded = tw.load(compiled.save(tmp_path / "text.tw"))
+    for rows in (1, 3):
+        x = words(*"abc"[:rows]).reshape(-1, 1)
+        assert loaded(x)[0] == compiled(x)[0] == [{"no": v * v, "yes": v} for v in (1.5, 2.5, 0.0)[:rows]]
+    assert str(loaded.inputs[0]) == "x: ?x1xstring" and loaded.outputs[0].dtype == "map"

@@ -19,7 +19,8 @@ class FoldSplats(Pass):
     """Fill a tensor where a constant of one number is copied into it.
 
     Copies repeat or turn the constant: initial states of all elements of a list are an example. A fill is what kernels
-    start their sums from; a copy would be a tensor in memory, which they read.
+    start their sums from; a copy would be a tensor in memory, which they read. What reads single elements of a fill
+    (lengths that are all the same) gets the number: a kernel makes a fill itself, and has no place to read it from.
 
     Before:
     ```mlir
@@ -58,6 +59,11 @@ class FoldSplats(Pass):
                 filled = create_fill(scalar, copy.operands[1])
             copy.results[0].replace_all_uses_with(filled)
             copy.erase()
+        for read in walk(op, "tensor.extract"):
+            made = maker(read.operands[0])
+            if made is not None and made.name == "linalg.fill" and made.operands[0].type == read.results[0].type:
+                read.results[0].replace_all_uses_with(made.operands[0])
+                read.erase()
 
 
 def _copied_number(copy: ir.Operation) -> ir.Attribute | None:

@@ -83,3 +83,37 @@ func.func @no_numbers() -> (tensor<2x3xui8>, tensor<2x3xcomplex<f32>>) {
   } -> tensor<2x3xcomplex<f32>>
   return %x, %y : tensor<2x3xui8>, tensor<2x3xcomplex<f32>>
 }
+
+// Elements that are read of what is filled are its number.
+
+#first = affine_map<(i) -> (0)>
+#each = affine_map<(i) -> (i)>
+// CHECK-LABEL: @read
+// CHECK-SAME: (%{{.*}}: index, %{{.*}}: tensor<9x?xf32>)
+// CHECK: %[[NINE:.*]] = arith.constant 9 : i64
+// CHECK: linalg.generic
+// CHECK-NOT: tensor.extract
+// CHECK: arith.index_cast %[[NINE]] : i64 to index
+// CHECK-NOT: tensor.extract
+// CHECK: return
+func.func @read(%n: index, %x: tensor<9x?xf32>) -> tensor<9x?xi64> {
+  %lengths = arith.constant dense<9> : tensor<1xi64>
+  %d = tensor.empty(%n) : tensor<?xi64>
+  %all = linalg.generic {indexing_maps = [#first, #each], iterator_types = ["parallel"]}
+      ins(%lengths : tensor<1xi64>) outs(%d : tensor<?xi64>) {
+  ^bb0(%a: i64, %o: i64):
+    linalg.yield %a : i64
+  } -> tensor<?xi64>
+  %e = tensor.empty(%n) : tensor<9x?xi64>
+  %y = linalg.generic {indexing_maps = [#same], iterator_types = ["parallel", "parallel"]} outs(%e : tensor<9x?xi64>) {
+  ^bb0(%o: i64):
+    %i = linalg.index 0 : index
+    %j = linalg.index 1 : index
+    %length = tensor.extract %all[%j] : tensor<?xi64>
+    %last = arith.index_cast %length : i64 to index
+    %left = arith.subi %last, %i : index
+    %number = arith.index_cast %left : index to i64
+    linalg.yield %number : i64
+  } -> tensor<9x?xi64>
+  return %y : tensor<9x?xi64>
+}

@@ -66,9 +66,10 @@ def judged(folder: Path, target: str, form: str) -> Cell:
         is_one = getattr(model, "general", model) is not None
         if form == "open" and not hasattr(model, "general"):
             return {"status": "fixed only", "reason": "no dimension of the file is open"}
-        runs = reloaded(model, options) if is_one else model
-        calls_made = given if is_one else given[:1]  # each other one would be compiled
-        return cell | compared(runs, calls_made, allowed(facts)) | one_artifact(form, is_one, heard.lines)
+        with tempfile.TemporaryDirectory() as place:  # artifacts may be read when they are called
+            runs = reloaded(model, Path(place), options) if is_one else model
+            calls_made = given if is_one else given[:1]  # each other one would be compiled
+            return cell | compared(runs, calls_made, allowed(facts)) | one_artifact(form, is_one, heard.lines)
     except TilewrightError as error:
         return cell | {"status": "refused", "reason": shortened(error)}
 
@@ -87,15 +88,12 @@ def one_artifact(form: str, is_one: bool, lines: Sequence[str]) -> Cell:
     return {"each_size": (reasons or ["no reason given"])[0][:400]}
 
 
-def reloaded(model: Any, options: Mapping[str, Any]) -> Any:
-    """The model as another process finds it: saved and loaded."""
+def reloaded(model: Any, place: Path, options: Mapping[str, Any]) -> Any:
+    """The model as another process finds it: saved in a folder, and loaded."""
     import tilewright as tw
 
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.tw"
-        model.save(path)
-        given = {"emulate": True} if options.get("emulate") else {}
-        return tw.load(path, **given)
+    given = {"emulate": True} if options.get("emulate") else {}
+    return tw.load(model.save(place / "model.tw"), **given)
 
 
 def compared(model: Any, given: Sequence[tuple[Arrays, Arrays]], tolerance: float) -> Cell:

@@ -16,7 +16,7 @@ _FOLDERS: dict[str, str] = {
     "normalize": (
         "assert_early carry_formats drop_proven float8_products fold_roundings fold_splats fold_transposes "
         "generalize join_rows lower_formats materialize_copies scale_results shrink_dead sink_scales "
-        "split_by_slices sum_products verify_normalized widen_floats"
+        "split_by_slices split_repeats sum_products verify_normalized widen_floats"
     ),
     "passes": "count_ops",
     "plan.attention": "plan_online skip_masked_blocks split_kv",

@@ -46,6 +46,7 @@ _BEFORE = (
     PassSpec("tile-fold-splats", "sums of lists start from constants; a fill is no tensor that they read"),
     PassSpec("tile-sum-products", "blocks of matrices that are added up are matrices"),
     PassSpec("tile-split-by-slices", "gates and halves of gated units are made apart, to meet as tiles of one task"),
+    PassSpec("tile-split-repeats", "heads that share keys are a loop of their own; exporters copy the keys for each"),
 )
 
 _AFTER = (

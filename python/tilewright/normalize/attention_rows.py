@@ -111,3 +111,31 @@ def _followed(made: ir.Operation, rows: list[int], reader: ir.Operation, number:
     if is_product(reader) and all(set(loops) & set(positions(m)) for m in maps(reader)):
         return []  # its other operand has these rows, too
     return loops
+
+
+def unlike_rows(op: ir.Operation, loops: list[int]) -> list[ir.Operation]:
+    """The operations of an attention that cannot have one loop over its rows, from the scores to what reads a softmax.
+
+    Scores of heads that share keys are such where a mask differs from query to query, and not from head to head. If the
+    products alone had one loop, what is between them would be computed apart.
+
+    Args:
+        op: a product.
+        loops: that could be one in it.
+
+    Returns:
+        Those; none where a softmax does not follow, or all of them can.
+    """
+    found: list[ir.Operation] = [op]
+    own = {op: loops}
+    for made in found:  # which grows meanwhile
+        if made != op and is_product(made):
+            continue
+        for reader, number in uses(made.results[0]):
+            if reader.name == "linalg.generic" and reader not in own:
+                own[reader] = _followed(made, own[made], reader, number) if own[made] else []
+                found.append(reader)
+    between = found[1:]
+    if all(own[each] for each in found) or not any(map(is_product, between)) or not any(map(_is_maximum, between)):
+        return []
+    return found

@@ -25,7 +25,7 @@ from tilewright.ir.generics import (
 )
 from tilewright.ir.views import RESHAPES, create_joined, create_split, groups_of, joined_shape
 from tilewright.mlir import ir
-from tilewright.normalize.attention_rows import is_plain, is_product, is_run, rows_between_products
+from tilewright.normalize.attention_rows import is_plain, is_product, is_run, rows_between_products, unlike_rows
 from tilewright.passes import Pass, register
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -84,10 +84,13 @@ class JoinRows(Pass):
             for member, rows in rows_between_products(generic):
                 _join(member, rows)
         joined: set[ir.Operation] = set()
+        unlike: set[ir.Operation] = set()
         for generic in walk(op, "linalg.generic"):
             if is_product(generic) or _follows(generic, joined):
                 loops = _joinable(generic, _is_taken_apart(generic))
-                if loops:
+                if loops and is_product(generic) and generic not in unlike:
+                    unlike |= set(unlike_rows(generic, loops))
+                if loops and generic not in unlike:
                     joined.add(_join(generic, loops))
 
 

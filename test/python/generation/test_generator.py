@@ -161,3 +161,10 @@ def test_wrong_arguments(padded) -> None:
         generator.submit([1], inputs={"states": np.zeros(1)})
     with pytest.raises(tw.UserError, match="capacity must be a whole number"):
         tw.Generator(padded, capacity=0)
+
+
+def test_heads_that_share_keys_read_them_where_they_are(padded) -> None:
+    """The repeated keys and values that exporters write are not made: one kernel is the whole attention."""
+    names = [kernel.name for kernel in padded.general.kernels]
+    assert any(name.startswith("product_max_exp") for name in names)
+    assert not any(name.startswith("copy_nx2x2") for name in names), names

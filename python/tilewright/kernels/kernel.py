@@ -18,6 +18,7 @@ from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.kernels.launch import wrapped
 from tilewright.kernels.signature import Argument, Signature
 from tilewright.runtime import Outputs
+from tilewright.runtime.interop import is_torch, to_numpy, to_torch
 from tilewright.targets.base import Target
 from tilewright.targets.registry import named, parse_target
 
@@ -116,13 +117,13 @@ class Kernel:
         return f"<tilewright.Kernel {self.signature}, target {self._target}>"
 
     def __call__(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Outputs:
-        """Run all tasks.
+        """Run all tasks. Arrays are NumPy's or torch's; torch tensors are used in place, and results are such then.
 
         Raises:
             UserError: an argument is missing, unknown, or of the wrong kind, type or shape; the grid does not fit.
         """
         values, bounds = self._bind(args, named, grid)
-        return self._run(self._model(values, bounds, self._target), values)
+        return self._as_given(args, named, self._run(self._model(values, bounds, self._target), values))
 
     def check(
         self, *args: Any, grid: Sequence[int] | None = None, tolerance: float | None = None, **named: Any
@@ -243,6 +244,14 @@ class Kernel:
                 np.copyto(value, result)
         return Outputs([value for _, value in written], tuple(argument.name for argument, _ in written))
 
+    def _as_given(self, args: Sequence[Any], named: dict[str, Any], results: Outputs) -> Outputs:
+        """Results as torch tensors where arguments are: the tensor that was written, or one of the new array."""
+        given = {**dict(zip([a.name for a in self.signature.arguments], args, strict=False)), **named}
+        if not any(map(is_torch, given.values())):
+            return results
+        values = [given[name] if given.get(name) is not None else to_torch(array) for name, array in results.items()]
+        return Outputs(values, results.keys())
+
     @staticmethod
     def _is_interpreter(model: Any) -> bool:
         return not hasattr(model, "profile")
@@ -261,17 +270,21 @@ def _value(signature: Signature, argument: Argument, value: Any) -> Any:
             raise UserError(f"kernel {signature}: {argument.name} is missing")
         return np.empty(argument.shape, dtype)
     if argument.shape is None:
-        if np.ndim(value):
+        if np.ndim(value):  # of a torch tensor, too
             raise UserError(f"kernel {signature}: {argument.name} is a scalar, got an array")
         return np.array(value, dtype)
     return _array(signature, argument, value, dtype)
 
 
 def _array(signature: Signature, argument: Argument, value: Any, dtype: np.dtype) -> np.ndarray:
+    advice = ""
+    if is_torch(value):
+        value, advice = to_numpy(value, argument.name, dtype)[0], f"; convert it with .to(torch.{dtype.name})"
     if not isinstance(value, np.ndarray):
-        raise UserError(f"kernel {signature}: {argument.name} must be a NumPy array, got a {type(value).__name__}")
+        got = type(value).__name__
+        raise UserError(f"kernel {signature}: {argument.name} must be a NumPy array or torch tensor, got a {got}")
     if value.dtype != dtype:
-        raise UserError(f"kernel {signature}: {argument.name} must be of dtype {dtype}, got {value.dtype}")
+        raise UserError(f"kernel {signature}: {argument.name} must be of dtype {dtype}, got {value.dtype}{advice}")
     wanted = argument.shape or ()
     if len(wanted) != value.ndim or any(w not in (-1, size) for w, size in zip(wanted, value.shape, strict=False)):
         raise UserError(f"kernel {signature}: {argument.name} does not fit an array of shape {list(value.shape)}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from tilewright.core.dtypes import is_small, stored, to_numpy
 from tilewright.core.errors import UserError
-from tilewright.runtime.interop import Export
+from tilewright.runtime.interop import Export, to_torch
 from tilewright.runtime.interop import to_numpy as import_array
 from tilewright.runtime.list_lengths import Lengths
 from tilewright.runtime.manifest import TensorSpec
@@ -76,7 +76,7 @@ class Signature:
         if hasattr(value, "model_inputs"):
             (value,) = value.model_inputs(slot.name, {slot.name: tuple(slot.shape)})
         array, export = import_array(value, slot.name, slot.dtype)
-        _check("input", slot, array)
+        _check("input", slot, array, of_torch=export is to_torch)
         array = stored(array)
         if not (array.flags.c_contiguous and array.flags.aligned):
             array = np.array(array, order="C")
@@ -136,10 +136,12 @@ def _check_writeable(slot: Slot, array: Any) -> None:
         raise UserError(f"the array for output {slot.name} must be C-contiguous, aligned and writeable")
 
 
-def _check(what: str, slot: Slot, array: np.ndarray) -> None:
+def _check(what: str, slot: Slot, array: np.ndarray, of_torch: bool = False) -> None:
     if array.dtype != slot.dtype:
-        advice = f"convert it with .astype({slot.dtype.name!r})"
-        raise UserError(f"{what} {slot.name} must be of dtype {slot.dtype}, got {array.dtype}; {advice}")
+        advice = f".to(torch.{slot.dtype.name})" if of_torch else f".astype({slot.dtype.name!r})"
+        raise UserError(
+            f"{what} {slot.name} must be of dtype {slot.dtype}, got {array.dtype}; convert it with {advice}"
+        )
     if array.shape != slot.shape and not _fits(slot.shape, array.shape):
         sizes = ", ".join("any" if size < 0 else str(size) for size in slot.shape)
         raise UserError(f"{what} {slot.name} must have shape [{sizes}], got {list(array.shape)}")

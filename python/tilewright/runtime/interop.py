@@ -53,14 +53,15 @@ def _from_torch(value: Any, name: str) -> tuple[np.ndarray, Export]:
     value = value.detach()
     own = str(value.dtype).partition(".")[2]
     if own not in _NOT_IN_NUMPY:
-        return value.numpy(), _to_torch
+        return value.numpy(), to_torch
     import ml_dtypes
 
     plain = value.view(torch.int16 if value.itemsize == 2 else torch.uint8).numpy()
-    return plain.view(getattr(ml_dtypes, own)), _to_torch
+    return plain.view(getattr(ml_dtypes, own)), to_torch
 
 
-def _to_torch(array: np.ndarray) -> Any:
+def to_torch(array: np.ndarray) -> Any:
+    """Return a torch tensor that shares the array's memory."""
     import torch
 
     name = array.dtype.name

@@ -56,6 +56,16 @@ def test_a_kernel_from_a_function_takes_any_number_of_rows(count: int) -> None:
     np.testing.assert_array_equal(y, 2 * x)
 
 
+def test_torch_tensors_are_used_in_place() -> None:
+    torch = pytest.importorskip("torch")
+    x, y = torch.from_numpy(rows(3)), torch.empty(3, 64)
+    result = twice(x, y, grid=[3])
+    assert result["y"] is y
+    torch.testing.assert_close(y, 2 * x)
+    with pytest.raises(tw.UserError, match=r"x must be of dtype float32, got float64; convert it with .to\(torch"):
+        twice(x.double(), y, grid=[3])
+
+
 def test_what_is_read_and_written_starts_from_its_values() -> None:
     kernel = tw.kernel(AXPY, grid=lambda n, a, x, y: [len(x)])
     x, y = rows(5), rows(5, seed=1)

@@ -137,6 +137,8 @@ def test_torch_in_torch_out(model):
     out = model(torch.from_numpy(X), IDS)
     assert all(isinstance(value, torch.Tensor) for value in out)
     check([out[0].numpy()] and {0: out[0].numpy(), "count": out[1].numpy()})
+    with pytest.raises(UserError, match=r"got float64; convert it with .to\(torch.float32\)"):
+        model(torch.from_numpy(X).double(), IDS)
     grad = torch.from_numpy(X.copy()).requires_grad_()
     assert model(grad, IDS)[0].shape == (37, 16)
     with pytest.raises(UserError, match="on device meta"):

@@ -14,6 +14,7 @@ import numpy as np
 
 from tilewright.cli.buffers import buffer_of
 from tilewright.core.errors import UserError
+from tilewright.runtime.structure import flat
 
 
 def is_model(file: str) -> bool:
@@ -39,7 +40,7 @@ def run_model(options: argparse.Namespace) -> int:
         for seed in seeds:
             counted = None if results else trace  # one run is enough to count
             model = load(options.file, emulate={"options": emulate.Options(seed=seed, trace=counted)})
-            results.append([np.asarray(array) for array in model(*_inputs(options.args, model))])
+            results.append([np.asarray(array) for array in flat(model)(*_inputs(options.args, model))])
     except emulate.EmulationError as error:
         print(error)
         return 1

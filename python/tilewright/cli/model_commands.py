@@ -22,6 +22,7 @@ from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.report import counts
 from tilewright.report.gpu_kernels import predicted_on_gpu
 from tilewright.report.measure import results_for
+from tilewright.runtime.structure import flat
 
 _REMARKS = 5  # shown by compile
 
@@ -122,7 +123,7 @@ def _add_run(commands: Any) -> None:
 def _run(options: argparse.Namespace) -> int:
     model, inputs = _with_inputs(options)
     start = time.perf_counter()
-    outputs = model(**inputs)
+    outputs = flat(model)(**inputs)
     seconds = time.perf_counter() - start
     for name, value in outputs.items():
         print(f"{name}: {list(value.shape)} {value.dtype}  {_summary(value)}")

@@ -29,6 +29,7 @@ def compile(
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     shapes: Mapping[str, Any] | None = None,
     sizes: str = "auto",
+    dynamic_shapes: Any = None,
     weights: Mapping[str, np.ndarray] | None = None,
     pipeline: Pipeline | None = None,
     opt_level: int = 3,
@@ -46,10 +47,11 @@ def compile(
     """Compile a model and return it, ready to be called.
 
     Args:
-        model: path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module (with `example_inputs`), a program
-            of nested lists (`tilewright.fractal.function`, with the lengths of its lists as `shapes`), or an MLIR
-            module (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them. Text with
-            one `tile.kernel` and no @main gives a :class:`tilewright.Kernel`, as :func:`tilewright.kernel` does.
+        model: path of an ONNX file, its bytes, an onnx.ModelProto, a torch.nn.Module (with `example_inputs`), a
+            torch.export.ExportedProgram, a torch.onnx.ONNXProgram, a program of nested lists
+            (`tilewright.fractal.function`, with the lengths of its lists as `shapes`), or an MLIR module
+            (text, or a .mlir file) of layer 1, or of layer 3: kernels and a @main that launches them. Text with one
+            `tile.kernel` and no @main gives a :class:`tilewright.Kernel`, as :func:`tilewright.kernel` does.
         target: ``cpu`` (this machine), ``cpu:NAME`` (an x86 CPU by LLVM's name), ``cuda`` (this machine's GPU),
             ``cuda:sm_80`` or ``cuda:sm_90a`` (an NVIDIA GPU by its architecture), ``mesh:NAME`` (a simulated mesh of
             cores, e.g. ``mesh:wse2``), ``reference`` (the interpreter).
@@ -63,6 +65,7 @@ def compile(
         sizes: what dimensions that `shapes` leaves open get. ``general``: one compilation for all sizes, or an error
             that says why there is none. ``each``: one for each set of sizes, when a call brings it. ``auto``:
             ``general`` where it can be compiled, else ``each``; what is slow in it is said in the log and in remarks.
+        dynamic_shapes: for a torch module: which sizes of its inputs stay open, as `torch.export.export` takes them.
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
         opt_level: LLVM's optimization level, 0 to 3.
@@ -100,7 +103,8 @@ def compile(
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`);
         with `stop_after`, the IR as text. Where dimensions of the inputs are open, a
         :class:`~tilewright.compiler.dynamic_shapes.DynamicShapesModel`: one compilation serves all sizes, or (`sizes`;
-        the log says why) it compiles for the sizes of each call.
+        the log says why) it compiles for the sizes of each call. Results of a torch module whose results are a dict, a
+        dataclass, or nested, have that form, in a loaded model too.
 
     Raises:
         UserError: no such model or target, or a malformed model.
@@ -111,7 +115,7 @@ def compile(
     from tilewright.compiler.source import open_source
     from tilewright.runtime.cpu.model import checked_threads
 
-    source = open_source(model, weights, example_inputs, shapes)
+    source = open_source(model, weights, example_inputs, shapes, dynamic_shapes)
     machine = registry.parse_target(target)
     folder = dump_ir or config.dump_ir.get()
     options = CompileOptions(

@@ -112,13 +112,14 @@ def _return_also(module: Any, values: list[Any]) -> None:
 def error(model: Any, exact: Callable[[], Any], calibration: Any) -> dict[str, Any]:
     """Return how far the results are from those of f32, over the calibration data or one set of random inputs."""
     from tilewright.report.measure import random_inputs
+    from tilewright.runtime.structure import flat
 
     names = [spec.name for spec in model.inputs]
     data = samples(calibration, names) if calibration is not None else [random_inputs(model.inputs, seed=0)]
     wide = exact()
     most, largest = 0.0, 0.0
     for sample in data:
-        for ours, theirs in zip(model(**sample), wide(**sample), strict=True):
+        for ours, theirs in zip(flat(model)(**sample), flat(wide)(**sample), strict=True):
             a, b = np.asarray(ours, np.float64), np.asarray(theirs, np.float64)
             if b.size:
                 most, largest = max(most, float(np.abs(a - b).max())), max(largest, float(np.abs(b).max()))

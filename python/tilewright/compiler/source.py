@@ -58,6 +58,7 @@ class Source:
         weights: bytes of external globals of MLIR text.
         traced: whether the text is a program that was traced: MLIR printed it, with the sizes that the user gave.
         types: element types of inputs and outputs, by name, where users see others than the text has: those with signs.
+        form: that calls return results in, see :mod:`tilewright.runtime.structure`; empty: `Outputs`.
     """
 
     value: Any
@@ -66,6 +67,7 @@ class Source:
     weights: Mapping[str, np.ndarray] = field(default_factory=dict)
     traced: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
+    form: str = ""
 
     @functools.cached_property
     def content_id(self) -> str:
@@ -76,7 +78,7 @@ class Source:
         if isinstance(self.value, Path):
             return digest("onnx", *_file_ids(self.value))
         data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
-        return digest("onnx", _bytes_id(data))
+        return digest("onnx", _bytes_id(data), *([self.form] if self.form else []))
 
     @functools.cached_property
     def is_kernel_alone(self) -> bool:
@@ -114,6 +116,7 @@ def open_source(
     weights: Mapping[str, np.ndarray] | None = None,
     example_inputs: Any = None,
     shapes: Shapes | None = None,
+    dynamic_shapes: Any = None,
 ) -> Source:
     """Return the source for what the user gave.
 
@@ -122,6 +125,7 @@ def open_source(
         weights: arrays of external globals of MLIR text, by name.
         example_inputs: of a torch module.
         shapes: lengths of the lists of a program of `tilewright.fractal`; other models get theirs when they are loaded.
+        dynamic_shapes: of a torch module, which sizes stay open.
 
     Raises:
         UserError: no such file, or nothing that can be compiled.
@@ -132,8 +136,10 @@ def open_source(
         types = list_programs.unsigned_types(program)
         source = Source(program.module_text, "mlir", program.name, traced=True, types=types)
         weights = list_programs.signless(program.weights)
-    elif _is_torch_module(model):
-        source = Source(_exported(model, example_inputs), "onnx", type(model).__name__)
+    elif _is_torch(model):
+        source = _exported(model, example_inputs, dynamic_shapes)
+    elif dynamic_shapes is not None:
+        raise UserError(f"dynamic_shapes= is for torch modules, not for a {type(model).__name__}; see shapes=")
     elif example_inputs is not None:
         raise UserError(f"example_inputs= is for torch modules, not for a {type(model).__name__}")
     else:
@@ -145,14 +151,34 @@ def open_source(
     return replace(source, weights={name: np.asarray(array) for name, array in weights.items()})
 
 
-def _is_torch_module(model: Any) -> bool:
-    return any(base.__module__.startswith("torch.nn") and base.__name__ == "Module" for base in type(model).__mro__)
+_TORCH = (("torch.nn", "Module"), ("torch.export", "ExportedProgram"), ("torch.onnx", "ONNXProgram"))
 
 
-def _exported(model: Any, example_inputs: Any) -> Any:
+def _is_torch(model: Any) -> bool:
+    return _torch_kind(model) is not None
+
+
+def _torch_kind(model: Any) -> str | None:
+    """Which class of PyTorch's that can be compiled an object is of; PyTorch need not be installed."""
+    names = [(base.__module__, base.__name__) for base in type(model).__mro__]
+    return next((n for prefix, n in _TORCH for place, name in names if place.startswith(prefix) and name == n), None)
+
+
+def _exported(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Source:
     with _onnx_needed():
-        from tilewright.frontend.torch.export import export
-    return export(model, example_inputs)
+        from tilewright.frontend.torch import export
+    kind = _torch_kind(model)
+    if kind == "Module":
+        return _torch_source(*export.export(model, example_inputs, dynamic_shapes), type(model).__name__)
+    for name, value in (("example_inputs", example_inputs), ("dynamic_shapes", dynamic_shapes)):
+        if value is not None:
+            raise UserError(f"{name}= is for torch modules: this {kind} was exported with its own")
+    convert = export.export_program if kind == "ExportedProgram" else export.of_onnx_program
+    return _torch_source(*convert(model), str(kind))
+
+
+def _torch_source(value: Any, form: str, name: str) -> Source:
+    return Source(value, "onnx", name, form=form)
 
 
 @contextlib.contextmanager
@@ -181,8 +207,8 @@ def _open(model: Any) -> Source:
         return Source(model, "onnx", model.graph.name or "model")
     raise UserError(
         f"cannot compile an object of type {type(model).__name__}: give the path of an ONNX file, its bytes, "
-        "an onnx.ModelProto, a torch.nn.Module, a function made by tilewright.fractal.function, or the text of an MLIR "
-        "module of layer 1"
+        "an onnx.ModelProto, a torch.nn.Module or ExportedProgram, a function made by tilewright.fractal.function, or "
+        "the text of an MLIR module of layer 1"
     )
 
 

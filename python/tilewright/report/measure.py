@@ -65,7 +65,7 @@ def _random(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
 
 def results_for(model: Any, values: Sequence[np.ndarray]) -> list[np.ndarray] | None:
     """Run a model once: arrays that further runs can write to, or None where the size of a result is not fixed."""
-    results = model(*values)
+    results = getattr(model, "flat", model)(*values)  # not in the form that a module's results had
     return [np.array(value) for value in results] if all(spec.is_static for spec in model.outputs) else None
 
 

@@ -81,6 +81,7 @@ def manifest_of(
             "ranges": work.imported.ranges,
             "dims": work.imported.dims,
             **({"boundary": work.imported.boundary} if work.imported.boundary else {}),
+            **({"form": work.source.form} if work.source.form else {}),
             **_rounding(work),
         },
     )

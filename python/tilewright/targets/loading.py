@@ -11,6 +11,7 @@ from typing import Any
 
 from tilewright.core.errors import UserError
 from tilewright.runtime.artifact import Artifact
+from tilewright.runtime.structure import structured
 from tilewright.runtime.text import bounded
 from tilewright.targets import registry
 
@@ -44,4 +45,4 @@ def load_numbers(path: str | Path, threads: int | None = None, emulate: bool | M
         )
     if emulate and not cls.emulates:
         raise UserError(f"emulate= is for models for GPUs; {path} is for target {target}")
-    return cls.load(artifact, threads, emulate)
+    return structured(cls.load(artifact, threads, emulate), artifact.manifest.compile.get("form"))

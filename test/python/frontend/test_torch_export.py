@@ -67,13 +67,68 @@ def test_errors_say_what_to_do() -> None:
         tw.compile(torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Dropout()), example_inputs=(torch.randn(2),))
 
 
-def test_what_torch_cannot_export() -> None:
+def test_a_branch_on_data_names_its_line_and_what_to_write() -> None:
     class Branch(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return x if x.sum() > 0 else -x
 
-    with pytest.raises(tw.UnsupportedError, match="torch cannot export Branch"):
+    with pytest.raises(
+        tw.UnsupportedError, match="torch cannot export Branch: .*values of a tensor in forward"
+    ) as caught:
         tw.compile(Branch().eval(), example_inputs=(torch.randn(3),))
+    text = str(caught.value)
+    assert "`return x if x.sum() > 0 else -x`" in text and "torch.cond(" in text and "test_torch_export.py:" in text
+    assert "\x1b" not in text
+
+
+def test_an_operator_without_an_onnx_form_is_named() -> None:
+    class Eigen(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.eigh(x)[0]
+
+    with pytest.raises(tw.UnsupportedError, match="torch cannot export Eigen: .*no ONNX form of aten._linalg_eigh"):
+        tw.compile(Eigen().eval(), example_inputs=(torch.eye(3),))
+
+
+class Nested(torch.nn.Module):
+    """Results of several kinds."""
+
+    def forward(self, x: torch.Tensor) -> dict:
+        y = x + 1
+        return {"a": y, "b": (x * 2, [x.sum(), None, 3]), "again": y}
+
+
+def test_the_form_of_results_and_their_names(tmp_path) -> None:
+    x = torch.randn(2, 3)
+    model = tw.compile(Nested().eval(), example_inputs=(x,), threads=1)
+    assert [spec.name for spec in model.outputs] == ["again", "b.0", "b.1.0"]
+    for each in (model, tw.load(model.save(tmp_path / "model.tw"))):
+        torch.testing.assert_close(each(x), Nested()(x))
+
+
+def test_sizes_that_dynamic_shapes_leave_open() -> None:
+    x = torch.randn(2, 3)
+    model = tw.compile(Nested().eval(), example_inputs=(x,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}})
+    assert str(model.inputs[0]) == "x: batchx3xf32"
+    for size in (2, 5):
+        x = torch.randn(size, 3)
+        torch.testing.assert_close(model(x), Nested()(x))
+    with pytest.raises(tw.UserError, match="dynamic_shapes= is for torch modules, not for a bytes"):
+        tw.compile(b"", dynamic_shapes={})
+
+
+def test_programs_of_torch_export_and_of_its_onnx_exporter() -> None:
+    x = torch.randn(2, 3)
+    program = torch.export.export(Nested().eval(), (x,), dynamic_shapes={"x": {0: torch.export.Dim.AUTO}})
+    model = tw.compile(program, threads=1)
+    torch.testing.assert_close(model(x), Nested()(x))
+    torch.testing.assert_close(model(x.repeat(2, 1)), Nested()(x.repeat(2, 1)))
+    with pytest.raises(tw.UserError, match="this ExportedProgram was exported with its own"):
+        tw.compile(program, example_inputs=(x,))
+    onnx = torch.onnx.export(
+        Block().eval(), (torch.randn(2, 10, 32),), dynamo=True, verbose=False, output_names=["out"]
+    )
+    assert [spec.name for spec in tw.compile(onnx, threads=1).outputs] == ["out"]
 
 
 class Steps(torch.nn.Module):

@@ -41,7 +41,7 @@ def test_sparse_layouts_become_zeros(layout: str) -> None:
     module[0].weight = kept
     compare(module, weight, module[0].bias)
     assert module[0].weight is kept, "the module is as it was"
-    held = {t.name: numpy_helper.to_array(t) for t in export(module, (X,)).graph.initializer}
+    held = {t.name: numpy_helper.to_array(t) for t in export(module, (X,))[0].graph.initializer}
     np.testing.assert_array_equal(held["0.weight"], weight.numpy())
 
 

@@ -1,25 +1,25 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""From a torch.nn.Module to an ONNX model, through torch.export and torch's own exporter."""
+"""From a module, exported program or ONNX program of PyTorch to an ONNX model and the form of its results."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import onnx
 
-from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.core.errors import UserError
+from tilewright.frontend.torch.conversion import program_of
+from tilewright.frontend.torch.exported import without_constants
 from tilewright.frontend.torch.pruned import dense_weights
+from tilewright.frontend.torch.structure import Form, recorded
 
 _MODES = ("Dropout", "BatchNorm", "InstanceNorm")  # layers whose result depends on training or not
 
 
-def export(module: Any, example_inputs: Any) -> onnx.ModelProto:
+def export(module: Any, example_inputs: Any, dynamic_shapes: Any = None) -> tuple[onnx.ModelProto, str]:
     """Export a module in evaluation mode; shapes and dtypes are those of the example inputs.
 
     Weights of a sparse layout become tensors with zeros; masks of `torch.nn.utils.prune` stay products of constants.
@@ -27,6 +27,10 @@ def export(module: Any, example_inputs: Any) -> onnx.ModelProto:
     Args:
         module: a torch.nn.Module.
         example_inputs: a tuple (or list) of positional inputs, or a dict by name.
+        dynamic_shapes: which sizes stay open, as `torch.export.export` takes them.
+
+    Returns:
+        The model, and the form of its results (see :mod:`tilewright.runtime.structure`), empty where it is flat.
 
     Raises:
         UserError: no example inputs, layers that are in training mode, or sparse weights that are not sound.
@@ -37,28 +41,44 @@ def export(module: Any, example_inputs: Any) -> onnx.ModelProto:
     training = sorted({n for n, m in module.named_modules() if m.training and type(m).__name__.startswith(_MODES)})
     if training:
         raise UserError(f"the module is in training mode ({', '.join(training[:5])}): call .eval() first")
-    with dense_weights(module):
-        return _export(module, args, kwargs)
+    form = Form()
+    with dense_weights(module), recorded(module, form):
+        program = program_of(module, type(module).__name__, args, kwargs, dynamic_shapes)
+    return _named(program, form), form.text
 
 
-def _export(module: Any, args: tuple, kwargs: dict[str, Any]) -> onnx.ModelProto:
-    import torch
+def export_program(program: Any) -> tuple[onnx.ModelProto, str]:
+    """Convert a torch.export.ExportedProgram; returns what :func:`export` does.
 
-    try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), torch.no_grad():
-            warnings.simplefilter("ignore")
-            program = torch.onnx.export(module, args, kwargs=kwargs, dynamo=True, verbose=False)
-            return program.model_proto
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(
-            f"torch's ONNX exporter needs the package {error.name}: pip install onnxscript"
-        ) from None
-    except Exception as error:  # whatever the module's own code or the exporter raises
-        text = next((line for line in str(error).splitlines() if line.strip()), "no message")
-        raise UnsupportedError(
-            f"torch cannot export {type(module).__name__}: {type(error).__name__}: {text}. "
-            "torch.onnx.export(module, inputs, dynamo=True, report=True) writes a report about it"
-        ) from error
+    Raises:
+        UnsupportedError: torch's exporter has no rule for an operator, or is not installed.
+    """
+    form = Form()
+    plain = without_constants(program, form)
+    return _named(program_of(plain, "the exported program"), form), form.text
+
+
+def of_onnx_program(program: Any) -> tuple[onnx.ModelProto, str]:
+    """The model of a torch.onnx.ONNXProgram, whose names the user may have chosen; as :func:`export`."""
+    form = Form()
+    if getattr(program, "exported_program", None) is not None:
+        without_constants(program.exported_program, form)
+    model = program.model_proto
+    same = form.results == len(model.graph.output)
+    return model, form.text if same else ""
+
+
+def _named(program: Any, form: Form) -> onnx.ModelProto:
+    """The model, with the names of the form for its outputs, as far as nothing else in it has them."""
+    graph = program.model.graph
+    taken = {value.name for value in graph.inputs} | set(graph.initializers)
+    outputs = list(graph.outputs)
+    inner = {value.name for node in graph for value in node.outputs} - {value.name for value in outputs}
+    for value, name in zip(outputs, form.names, strict=False):
+        if value.name not in taken and name not in taken | inner:
+            value.name = name
+            taken.add(name)
+    return program.model_proto
 
 
 def _split(example_inputs: Any) -> tuple[tuple, dict[str, Any]]:

@@ -38,6 +38,7 @@ class ReferenceTarget(Target):
 
     def interpreted(self, source: Any, options: CompileOptions) -> Any:
         """Return a :class:`~tilewright.targets.reference.model.ReferenceModel`."""
+        from tilewright.runtime.structure import structured
         from tilewright.targets.reference.model import ReferenceModel
 
-        return ReferenceModel(source, dict(options.shapes) or None)
+        return structured(ReferenceModel(source, dict(options.shapes) or None), source.form)

@@ -51,7 +51,7 @@ _LAZY = {
     "sparsify": "tilewright.compiler.sparsify",
 }
 
-_MODULES = {"fractal": "tilewright.fractal", "generation": "tilewright.generation"}
+_MODULES = {"fractal": "tilewright.fractal", "generation": "tilewright.generation", "torch": "tilewright.torch"}
 
 __all__ = [
     "Generator",

@@ -29,6 +29,7 @@ LAYERS = (
     "kernels",  # one kernel, called from Python
     "compiler",  # from a model to an artifact
     "generation",  # text from a decoder, step by step
+    "torch",  # torch.compile
     "bisection",  # which pass broke it
     "tilewright",
     "tools",  # tile-opt and its kin

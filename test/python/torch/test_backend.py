@@ -1,0 +1,199 @@
+# Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`torch.compile` with Tilewright. Skipped where torch or onnxscript is missing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+
+import tilewright as tw  # noqa: E402
+import tilewright.torch  # noqa: E402
+from tilewright.compiler import driver  # noqa: E402
+
+
+class Built:
+    """How many models were compiled, and what the log says."""
+
+    def __init__(self) -> None:
+        self.models = 0
+        self.lines: list[str] = []
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> Iterator[Built]:
+    found = Built()
+    build = driver.build
+
+    def counted(*args: Any) -> Any:
+        done = build(*args)
+        found.models += 1
+        return done
+
+    torch.compiler.reset()
+    torch.manual_seed(0)
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(driver, "build", counted)
+    with caplog.at_level(logging.WARNING, logger="tilewright"), torch.no_grad():
+        yield found
+        found.lines = [record.getMessage() for record in caplog.records]
+
+
+def compiled(module: Any, **options: Any) -> Any:
+    return torch.compile(module, backend="tilewright", options={"threads": 1, "fallback": "error", **options})
+
+
+def equal(found: Any, expected: Any) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def mlp() -> Any:
+    layers = [torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.LayerNorm(16), torch.nn.Linear(16, 4)]
+    return torch.nn.Sequential(*layers).eval()
+
+
+def test_one_compilation_serves_all_sizes(built: Built) -> None:
+    module = mlp()
+    fast = compiled(module)
+    for size in (2, 3, 5):
+        x = torch.randn(size, 8)
+        torch._dynamo.mark_dynamic(x, 0)
+        equal(fast(x), module(x))
+    assert built.models == 1
+
+
+def test_graph_breaks_and_the_form_of_results(built: Built) -> None:
+    class Broken(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+
+        def forward(self, x: Any) -> dict[str, Any]:
+            y = self.first(x).relu()
+            y = y + 1 if y.sum() > 1e6 else -y  # breaks the graph
+            return {"out": self.last(y), "parts": (y.T, [x * 2, None, x.shape[0]])}
+
+    module = Broken().eval()
+    x = torch.randn(3, 4)
+    found, expected = compiled(module)(x), module(x)
+    equal(found, expected)
+    assert found["parts"][0].stride() == expected["parts"][0].stride() == (1, 4)
+    assert built.models == 2
+
+
+def test_what_a_graph_changes_in_place(built: Built) -> None:
+    class Counting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(2))
+
+        def forward(self, x: Any) -> Any:
+            self.calls += 1
+            x.mul_(2)
+            return x + self.calls
+
+    ours, theirs = Counting().eval(), Counting().eval()
+    fast = compiled(ours)
+    for _ in range(2):
+        x = torch.randn(3, 2)
+        other = x.clone()
+        equal(fast(x), theirs(other))
+        equal(x, other)
+    equal(ours.calls, theirs.calls)
+    assert built.models == 1
+
+
+def test_equal_graphs_compile_once(built: Built) -> None:
+    module = mlp()
+    x = torch.randn(2, 8)
+    for _ in range(2):
+        torch.compiler.reset()
+        fast = compiled(module)
+        equal(fast(x), module(x))
+    assert built.models == 1
+
+
+def test_weights_that_change(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    module = torch.nn.Linear(4, 4).eval()
+    fast = compiled(module)
+    x = torch.randn(2, 4)
+    for change in range(6):
+        module.weight.add_(0.1)
+        equal(fast(x), module(x))
+        assert built.models == min(change + 1, 4)  # three with constants, then one that takes them
+    assert "the weights of a graph changed 3 times; they are inputs now" in caplog.text
+
+
+def test_integers_that_are_no_sizes(built: Built) -> None:
+    def cut(x: Any, count: int) -> Any:
+        return x[:, :count] * count
+
+    fast = torch.compile(cut, backend="tilewright", options={"threads": 1, "fallback": "error"}, dynamic=True)
+    x = torch.randn(3, 9)
+    for count in (2, 5, 2):
+        equal(fast(x, count), cut(x, count))
+    assert built.models <= 2
+
+
+def test_the_fast_path_of_a_transformer(built: Built) -> None:
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, norm_first=True)
+    module = torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    x, padding = torch.randn(2, 5, 16), torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    for fused in (module, torch.nn.TransformerEncoderLayer(16, 2, 32, activation="gelu", batch_first=True).eval()):
+        found, expected = compiled(fused)(x, src_key_padding_mask=padding), fused(x, src_key_padding_mask=padding)
+        equal(found[~padding], expected[~padding])
+    assert built.models >= 2
+
+
+def test_gradients_are_left_to_pytorch(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    module = mlp()
+    with torch.enable_grad():
+        result = torch.compile(module, backend="tilewright")(torch.randn(2, 8))
+    assert result.requires_grad and built.models == 0
+    assert "call it under torch.inference_mode()" in caplog.text
+    with torch.inference_mode():
+        assert not torch.compile(module, backend="tilewright")(torch.randn(2, 8)).requires_grad
+    assert built.models == 1, caplog.text
+
+
+def test_what_cannot_be_compiled(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    def eigen(x: Any) -> Any:
+        return torch.linalg.eigh(x @ x.T)[0]
+
+    x = torch.randn(3, 3)
+    equal(torch.compile(eigen, backend="tilewright")(x), eigen(x))
+    assert "runs in PyTorch" in caplog.text and "aten._linalg_eigh" in caplog.text
+    torch.compiler.reset()
+    with pytest.raises(Exception, match="no ONNX form of aten._linalg_eigh"):
+        compiled(eigen)(x)
+
+
+def test_options_are_checked(built: Built) -> None:
+    with pytest.raises(Exception, match="the backend has no 'thread'; it has target, threads"):
+        compiled(mlp(), thread=1)(torch.randn(2, 8))
+    with pytest.raises(tw.UserError, match="fallback must be 'eager' or 'error'"):
+        tilewright.torch.Settings(fallback="none")
+
+
+def test_frozen_or_not_the_results_are_equal(built: Built) -> None:
+    module, x = mlp(), torch.randn(2, 8)
+    equal(compiled(module, freeze=False)(x), module(x))
+
+
+def test_half_precision_and_integers(built: Built) -> None:
+    def mixed(x: Any, n: Any) -> Any:
+        return (x.to(torch.bfloat16) * 2, n + 1, x > 0, x.half())
+
+    x, n = torch.randn(5), torch.arange(5)
+    for found, expected in zip(compiled(mixed)(x, n), mixed(x, n), strict=True):
+        assert found.dtype == expected.dtype
+        equal(found, expected)

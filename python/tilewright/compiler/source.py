@@ -10,6 +10,8 @@ import functools
 import hashlib
 import mmap
 import os
+import shutil
+import weakref
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -20,6 +22,7 @@ import numpy as np
 
 from tilewright.compiler import list_programs
 from tilewright.compiler.external_data import external_files
+from tilewright.compiler.large_models import in_file
 from tilewright.core.cache import digest
 from tilewright.core.dtypes import from_numpy
 from tilewright.core.errors import UserError
@@ -75,10 +78,11 @@ class Source:
         if self.kind == "mlir":
             arrays = [part for name, array in sorted(self.weights.items()) for part in (name, array.tobytes())]
             return digest("mlir", self.value, *arrays, *(f"{name} {kind}" for name, kind in sorted(self.types.items())))
+        form = [self.form] if self.form else []
         if isinstance(self.value, Path):
-            return digest("onnx", *_file_ids(self.value))
+            return digest("onnx", *_file_ids(self.value), *form)
         data = self.value if isinstance(self.value, bytes) else self.value.SerializeToString(deterministic=True)
-        return digest("onnx", _bytes_id(data), *([self.form] if self.form else []))
+        return digest("onnx", _bytes_id(data), *form)
 
     @functools.cached_property
     def is_kernel_alone(self) -> bool:
@@ -178,7 +182,16 @@ def _exported(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Source:
 
 
 def _torch_source(value: Any, form: str, name: str) -> Source:
-    return Source(value, "onnx", name, form=form)
+    return _in_memory(value, name, form)
+
+
+def _in_memory(model: Any, name: str, form: str = "") -> Source:
+    """The source of a ModelProto; one that is too large for a message is in a file as long as the source is there."""
+    path = in_file(model)
+    source = Source(path or model, "onnx", name, form=form)
+    if path is not None:
+        weakref.finalize(source, shutil.rmtree, path.parent, ignore_errors=True)
+    return source
 
 
 @contextlib.contextmanager
@@ -204,7 +217,7 @@ def _open(model: Any) -> Source:
     if isinstance(model, bytes | bytearray | memoryview):
         return Source(bytes(model), "onnx", "model")
     if hasattr(model, "SerializeToString") and hasattr(model, "graph"):
-        return Source(model, "onnx", model.graph.name or "model")
+        return _in_memory(model, model.graph.name or "model")
     raise UserError(
         f"cannot compile an object of type {type(model).__name__}: give the path of an ONNX file, its bytes, "
         "an onnx.ModelProto, a torch.nn.Module or ExportedProgram, a function made by tilewright.fractal.function, or "

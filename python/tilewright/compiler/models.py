@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import weakref
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +24,8 @@ from tilewright.core.options import CompileOptions, shape_items
 from tilewright.runtime.text import bounded
 from tilewright.targets.base import Target
 from tilewright.targets.loading import load_numbers
+
+log = logging.getLogger("tilewright")
 
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
@@ -56,11 +59,8 @@ class Models:
         try:
             model = self._model(self.options)
         except OpenShapesError as error:
-            if self.options.precision != "f32":
-                raise UserError(f"precision={self.options.precision!r} needs fixed sizes: give shapes=") from None
             return bounded(self._dynamic_shapes(error), error.boundary)
-        if self.target.compiles and not self.options.is_plain:
-            self._compare(model)
+        self._compare(model, self.options)
         return bounded(model)
 
     def text(self, options: CompileOptions) -> str:
@@ -72,8 +72,6 @@ class Models:
         try:
             text = driver.lower(Compilation(self.source, self.target, options))
         except OpenShapesError:
-            if options.precision != "f32":
-                raise UserError(f"precision={options.precision!r} needs fixed sizes: give shapes=") from None
             text = driver.lower(Compilation(self.source, self.target, replace(options, symbolic=True)))
         if text is None:
             raise UserError(f"the pipeline has no phase {options.stop_after!r}")
@@ -93,20 +91,31 @@ class Models:
             return self._model(replace(self.options, shapes=shape_items(shapes)))
 
         def build_general() -> Any:
-            return self._cached(replace(self.options, symbolic=True))
+            options = replace(self.options, symbolic=True)
+            model = self._cached(options)
+            self._compare(model, options)
+            return model
 
         general = dynamic_shapes.general_model(build_general, error.inputs, self.options.sizes, self.target)
         given = dict(self.options.shapes)
         name = self.target.name
         return dynamic_shapes.DynamicShapesModel(build, error.inputs, given, name, general.model, general.reason)
 
-    def _compare(self, model: Any) -> None:
+    def _compare(self, model: Any, options: CompileOptions) -> None:
         """Note the error against the plain model in the manifest, where the model can be run and it is not there."""
-        name = "precision" if self.options.precision != "f32" else "accuracy"
-        entry = model._manifest.compile.get(name, {})
-        if "data" in entry or not self.target.runs(self.options):
+        if options.is_plain or not self.target.compiles:
             return
-        found = precision.error(model, lambda: self._cached(self.options.plain()), self.options.calibration)
+        name = "precision" if options.precision != "f32" else "accuracy"
+        entry = model._manifest.compile.get(name, {})
+        if "data" in entry or not self.target.runs(options):
+            return
+        try:
+            found = precision.error(model, lambda: self._cached(options.plain()), options.calibration)
+        except UserError as error:
+            if not options.symbolic:
+                raise
+            log.info("%s: the error is not measured: no inputs of some sizes that it takes (%s)", name, error.message)
+            return
         precision.note(model, {**entry, **found}, name)
 
     def _tuned(self, options: CompileOptions) -> CompileOptions:

@@ -87,8 +87,12 @@ def takes(op: LinalgOp) -> bool:
     Other loops of the other one, the rows, may have a size that a run brings. One row may be left of a matrix: a
     dimension of size 1, which no loop indexes.
     """
-    known = any(not op.dynamic & access.loops for access in op.inputs)
-    return known and all(access.pure and op.reductions <= access.loops for access in op.inputs)
+    return any(not op.dynamic & access.loops for access in op.inputs) and is_plain(op)
+
+
+def is_plain(op: LinalgOp) -> bool:
+    """Whether both operands have plain dimensions, and each runs over all reduced loops."""
+    return all(access.pure and op.reductions <= access.loops for access in op.inputs)
 
 
 def takes_windows(op: LinalgOp) -> bool:

@@ -22,12 +22,14 @@ from tilewright.passes import Pass, option, register
 from tilewright.plan.cpu.dot_product import product_operands
 from tilewright.plan.lowbit import int8_products
 from tilewright.plan.lowbit.byte_moves import origin_of, replay
-from tilewright.plan.lowbit.quantized import Bytes, Move, Scale, Zero, empty, number
+from tilewright.plan.lowbit.quantized import Bytes, Move, Scale, Zero, empty, empty_as, number
 from tilewright.plan.model.widened import mark
 
 
 def narrowable(op: LinalgOp, weights: Weights, windows: bool = False, pairs: bool = False) -> int | None:
     """Which input of a sum of f32 products is the activation, the other one being a weight; None for others.
+
+    A run may bring the number of its rows; of pairs of activations, any size.
 
     Args:
         op: the sum.
@@ -35,7 +37,7 @@ def narrowable(op: LinalgOp, weights: Weights, windows: bool = False, pairs: boo
         windows: whether the activation may be read through windows, too.
         pairs: whether both may be activations (queries and keys): the first one then is.
     """
-    activation = None if op.dynamic else _activation_of(op, weights)
+    activation = _activation_of(op, weights)
     if activation is None:
         return 0 if pairs and _is_pair(op, weights) else None
     if int8_products.takes(op):
@@ -45,20 +47,16 @@ def narrowable(op: LinalgOp, weights: Weights, windows: bool = False, pairs: boo
 
 def _is_pair(op: LinalgOp, weights: Weights) -> bool:
     """Whether matrix units multiply two activations of f32: plain matrices, each with rows of its own."""
-    if (
-        op.dynamic
-        or op.kind is not Kind.CONTRACTION
-        or {operand.element for operand in product_operands(op)} != {"f32"}
-    ):
+    if op.kind is not Kind.CONTRACTION or {operand.element for operand in product_operands(op)} != {"f32"}:
         return False
     known = any(weights.only(access.value) for access in op.inputs)
-    return not known and int8_products.takes(op) and all(_has_lanes(op, number) for number in (0, 1))
+    return not known and int8_products.is_plain(op) and all(_has_lanes(op, number) for number in (0, 1))
 
 
 def _has_lanes(op: LinalgOp, activation: int) -> bool:
     """Whether several sums read the same activations: matrix units multiply no channel by channel (depthwise)."""
     own = op.inputs[1 - activation].loops - op.inputs[activation].loops
-    return any(op.extents[d] > 1 for d in own)
+    return any(op.extents[d] > 1 or d in op.dynamic for d in own)
 
 
 def _activation_of(op: LinalgOp, weights: Weights) -> int | None:
@@ -71,8 +69,8 @@ def _activation_of(op: LinalgOp, weights: Weights) -> int | None:
 
 def _why_wide(op: LinalgOp, windows: bool) -> str:
     """Why a product with weights stays in f32."""
-    if op.dynamic:
-        return "a size of it is known at run time only"
+    if op.dynamic and not all(access.pure for access in op.inputs):
+        return "a size of it is known at run time only, and it reads windows"
     if windows:
         return "each channel has a sum of its own (depthwise), or one of its operands lacks a loop of its sums"
     return "one of its operands is read through windows, or lacks a loop of its sums"
@@ -108,10 +106,12 @@ def _f32() -> ir.Type:
     return ir.F32Type.get()
 
 
-def _elementwise(reads: list, shape: list[int], element: ir.Type, compute) -> ir.Value:
-    target = create("tensor.empty", [], ir.RankedTensorType.get(shape, element))
-    same = ir.AffineMap.get_identity(len(shape))
-    return create_generic(reads, target, same, [False] * len(shape), compute)
+def _elementwise(reads: list, element: str, compute) -> ir.Value:
+    """An operation on the elements of its first operand, which it is as large as."""
+    like = reads[0][0]
+    rank = ir.RankedTensorType(like.type).rank
+    target = empty_as([(like, d) for d in range(rank)], element)
+    return create_generic(reads, target, ir.AffineMap.get_identity(rank), [False] * rank, compute)
 
 
 def _in_bf16(op: LinalgOp) -> ir.Value:
@@ -120,9 +120,8 @@ def _in_bf16(op: LinalgOp) -> ir.Value:
 
     def rounded(access: Access) -> ir.Value:
         origin, moves = _origin(access)
-        shape = list(ir.RankedTensorType(origin.type).shape)
-        same = ir.AffineMap.get_identity(len(shape))
-        made = _elementwise([(origin, same)], shape, narrow, lambda e: create("arith.truncf", [e[0]], narrow))
+        same = ir.AffineMap.get_identity(ir.RankedTensorType(origin.type).rank)
+        made = _elementwise([(origin, same)], "bf16", lambda e: create("arith.truncf", [e[0]], narrow))
         return replay(Bytes(made, False, moves=moves)).tensor
 
     def step(e: list[ir.Value]) -> ir.Value:
@@ -154,7 +153,6 @@ def _activation(access: Access, low: float, high: float) -> Bytes:
     scale = (high - low) / 255 or 1.0
     zero = round(-low / scale)
     origin, moves = _origin(access)
-    shape = list(ir.RankedTensorType(origin.type).shape)
     factor, point, most, none = (number(v, "f32") for v in (1 / scale, zero, 255, 0))
 
     def quantize(e: list[ir.Value]) -> ir.Value:
@@ -163,8 +161,8 @@ def _activation(access: Access, low: float, high: float) -> Bytes:
         value = create("arith.maxnumf", [value, none], _f32())
         return _to_bytes(create("arith.minnumf", [value, most], _f32()))
 
-    same = ir.AffineMap.get_identity(len(shape))
-    tensor = _elementwise([(origin, same)], shape, ir.IntegerType.get_signless(8), quantize)
+    same = ir.AffineMap.get_identity(ir.RankedTensorType(origin.type).rank)
+    tensor = _elementwise([(origin, same)], "i8", quantize)
     return Bytes(tensor, True, Zero(zero), Scale(scale), moves)
 
 
@@ -182,14 +180,13 @@ def _weight(op: LinalgOp, access: Access) -> Bytes:
 
     most = create_generic([(access.value, same)], start, channel, [t not in kept for t in range(rank)], largest)
     steps, whole = number(127, "f32"), ir.AffineMap.get_identity(len(kept))
-    sizes = [shape[t] for t in kept]
-    scale = _elementwise([(most, whole)], sizes, _f32(), lambda e: create("arith.divf", [e[0], steps], _f32()))
+    scale = _elementwise([(most, whole)], "f32", lambda e: create("arith.divf", [e[0], steps], _f32()))
 
     def quantize(e: list[ir.Value]) -> ir.Value:
         return _to_bytes(create("math.roundeven", [create("arith.divf", [e[0], e[1]], _f32())], _f32()))
 
     reads = [(access.value, same), (scale, channel)]
-    tensor = _elementwise(reads, shape, ir.IntegerType.get_signless(8), quantize)
+    tensor = _elementwise(reads, "i8", quantize)
     return Bytes(tensor, False, scale=Scale(1.0, scale, kept))
 
 

@@ -21,7 +21,7 @@ _BY_REASON = {
     _SEARCH: "BeamSearch GreedySearch Sampling WhisperBeamSearch NGramRepeatBlock",
     _BEAMS: "DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention",
     _CACHES: "PagedAttention SparseAttention",
-    _EXPERTS: "MoE QMoE",
+    _EXPERTS: "QMoE",
     _TRAINING: "BitmaskBiasDropout BitmaskDropout",
     _MACHINE: "EPContext Snpe",
     _STRINGS: "Tokenizer MurmurHash3",

@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from tilewright.frontend.builder.dims import Size
 from tilewright.frontend.builder.dtypes import I64
 from tilewright.frontend.builder.tensor import Tensor
@@ -68,6 +72,42 @@ def _head_size(node: Node, columns: Size, half: int) -> int:
     if rotated != 2 * half:
         node.wrong(f"{rotated} coordinates cannot rotate by tables of {half} columns")
     return fixed_size(node, columns, "the width of the input") // heads
+
+
+@op("MRotaryEmbedding", domain=DOMAIN)
+def rotary_embedding_of_images(b: Builder, node: Node, x: Tensor, ids: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Three positions per token (ids [3, batch, sequence]: time, row, column), each for its share of the angles."""
+    shares, half = node.attr("mrope_section"), fixed_size(node, cos.shape[1], "the width of the tables")
+    if ids.rank != 3 or not shares or len(shares) != 3 or sum(shares) != half:
+        node.wrong(f"ids {list(ids.shape)} and mrope_section {shares} do not fit tables of {half} columns")
+    which = Tensor.known(_streams(shares, half, bool(node.attr("mrope_layout", 0))))
+    by_token = ids.transpose([1, 2, 0])
+    check_indices(b, node, ids, cos.shape[0], 0)
+    places = b.gather(by_token, which, 2)
+
+    def chosen(table: Tensor) -> Tensor:
+        flat = b.reshape(table, (table.shape[0] * half,))
+        at = b.elementwise(lambda m, p, c: p * half + c, b.cast(places, I64), b.positions(half, I64))
+        return b.gather(flat, at, 0).unsqueeze([2])
+
+    shape = x.shape
+    if x.rank == 4:
+        x = x.transpose([0, 2, 1, 3])
+    else:
+        size = _head_size(node, shape[2], half)
+        x = b.reshape(x, (*shape[:2], shape[2] // size, size))
+    y = rotate(b, x, chosen(cos), chosen(sin), bool(node.attr("interleaved", 0)))
+    return y.transpose([0, 2, 1, 3]) if len(shape) == 4 else b.reshape(y, shape)
+
+
+def _streams(shares: Sequence[int], half: int, interleaved: bool) -> np.ndarray:
+    """Which of the three positions each angle takes: in turn, or every third one (interleaved) up to a share's end."""
+    if not interleaved:
+        return np.repeat(np.arange(3), shares)
+    result = np.zeros(half, np.int64)
+    for stream in (1, 2):
+        result[stream : shares[stream] * 3 : 3] = stream
+    return result
 
 
 @op("GemmaRotaryEmbedding", domain=DOMAIN)

@@ -57,3 +57,14 @@ def test_gemma():
     want = [q * cos + q_rot * sin, k * cos + k_rot * sin]
     inputs = [angle, q, q_rot, k, k_rot]
     beside_runtime("GemmaRotaryEmbedding", inputs, ["float"] * 2, expected=want, half=False)
+
+
+@pytest.mark.parametrize(("layout", "shares"), [(0, [1, 2, 1]), (1, [2, 1, 1])])
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("shape", [(BATCH, ROWS, HEADS * SIZE), (BATCH, HEADS, ROWS, SIZE)])
+def test_three_positions(layout, shares, interleaved, shape):
+    places = RANDOM.integers(0, 16, (3, BATCH, ROWS)).astype(np.int64)
+    inputs = [real(*shape), places, *tables()]
+    how = {"mrope_section": shares, "mrope_layout": layout, "interleaved": interleaved}
+    more = {"num_heads": HEADS} if len(shape) == 3 else {}
+    beside_runtime("MRotaryEmbedding", inputs, known=(2, 3), opens=(BATCH,), **how, **more)

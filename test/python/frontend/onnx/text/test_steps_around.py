@@ -148,4 +148,4 @@ def test_saved_and_loaded(tmp_path):
     for rows in (1, 3):
         x = words(*"abc"[:rows]).reshape(-1, 1)
         assert loaded(x)[0] == compiled(x)[0] == [{"no": v * v, "yes": v} for v in (1.5, 2.5, 0.0)[:rows]]
-    assert str(loaded.inputs[0]) == "x: ?x1xstring" and loaded.outputs[0].dtype == "map"
+    assert str(loaded.inputs[0]) == "x: [rows, 1] string" and loaded.outputs[0].dtype == "map"

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 from math import prod
+from operator import add, mul
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tilewright.frontend.builder import size_math
-from tilewright.frontend.builder.dims import Dim, Size, is_static, same
-from tilewright.frontend.builder.dtypes import I64
+from tilewright.frontend.builder.dims import Dim, Size, is_static, maximum, minimum, same
+from tilewright.frontend.builder.dtypes import I32, I64
 from tilewright.frontend.builder.limits import check_copies, check_known
 from tilewright.frontend.builder.loops import Loops
 from tilewright.frontend.builder.scalars import Scalar
@@ -24,6 +25,10 @@ from tilewright.mlir import ir
 
 if TYPE_CHECKING:
     from tilewright.frontend.onnx.node import Node
+
+#: Types that models compute sizes in. TensorFlow's have 32 bits: a dimension has fewer than 2^31 elements there.
+_COUNTS = (I64, I32)
+_REDUCED = {"sum": add, "prod": mul, "max": maximum, "min": minimum}
 
 
 class Dynamic(Loops):
@@ -54,17 +59,18 @@ class Dynamic(Loops):
     def _element(self, x: Tensor, i: int) -> Size:
         return Dim(self.idx(self.read(x, [i] * x.rank)).value, nonneg=False)
 
-    def shape_tensor(self, sizes: Sequence[Size]) -> Tensor:
-        """The vector (int64) of sizes; known where they are."""
+    def shape_tensor(self, sizes: Sequence[Size], dtype: np.dtype = I64) -> Tensor:
+        """The vector (int64 or int32) of sizes; known where they are."""
         if is_static(sizes):
-            return Tensor.known(np.array(sizes, np.int64))
-        return self.vector([self._as_scalar(n) for n in sizes], I64)
+            return Tensor.known(np.array(sizes, dtype))
+        return self.vector([self._as_scalar(n, dtype) for n in sizes], dtype)
 
     def size_tensor(self, size: Size, dtype: np.typing.DTypeLike = I64) -> Tensor:
         """A size as a tensor without dimensions, of any element type."""
         if isinstance(size, int):
             return Tensor.known(size, dtype)
-        scalar = self.math.cast(self._as_scalar(size), np.dtype(dtype))
+        dtype = np.dtype(dtype)
+        scalar = self._as_scalar(size, dtype) if dtype in _COUNTS else self.math.cast(self._as_scalar(size), dtype)
         return self.vector([scalar], dtype).squeeze([0])
 
     def vector(self, scalars: Sequence[Scalar], dtype: np.typing.DTypeLike) -> Tensor:
@@ -78,28 +84,38 @@ class Dynamic(Loops):
         """The elements of a small vector (or scalar) that was made from scalars, or is known."""
         if x.rank > 1 or not x.is_static or x.size > 64:
             return None
-        if x.is_known and x.size and x.dtype == I64:
-            return [self._as_scalar(int(n)) for n in x.numpy().reshape(-1)]
+        if x.is_known and x.size and x.dtype in _COUNTS:
+            return [self._as_scalar(int(n), x.dtype) for n in x.numpy().reshape(-1)]
         return None if isinstance(x.data, np.ndarray) else self._entries.get(x.data)
 
     def computed_sizes(
         self, body: Callable, xs: Sequence[Tensor], shape: Sequence[Size], dtype: np.dtype
     ) -> Tensor | None:
         """The result of an elementwise operation on sizes, of which some are known at run time only."""
-        if len(shape) > 1 or not is_static(shape) or dtype not in (I64, np.dtype(bool)):
+        if len(shape) > 1 or not is_static(shape) or dtype not in (*_COUNTS, np.dtype(bool)):
             return None
         count = prod(shape)
         vectors = [self._size_elements(x, count) for x in xs] if count <= 64 else [None]
         results = None if None in vectors else size_math.apply(body, vectors)  # type: ignore[arg-type]
         if results is None:
             return None
-        if dtype != I64 or is_static(results):
+        if dtype not in _COUNTS or is_static(results):
             return Tensor.known(np.array(results, dtype).reshape(tuple(shape)))
-        return self.shape_tensor(results) if shape else self.size_tensor(results[0])
+        return self.shape_tensor(results, dtype) if shape else self.size_tensor(results[0], dtype)
+
+    def reduced_sizes(self, kind: str, x: Tensor, keepdims: bool) -> Tensor | None:
+        """The sum, product, largest or smallest of a vector of sizes, of which some are known at run time only."""
+        if x.rank != 1 or x.is_known or not x.is_static or x.size == 0 or x.dtype not in _COUNTS:
+            return None
+        elements = self._size_elements(x, 1)
+        if elements is None:
+            return None
+        total = reduce(_REDUCED[kind], elements)
+        return self.shape_tensor([total], x.dtype) if keepdims else self.size_tensor(total, x.dtype)
 
     def _size_elements(self, x: Tensor, count: int) -> list[Size] | None:
         """The elements of a vector of sizes, or of one that is known, broadcast to `count`."""
-        if x.rank > 1 or x.dtype not in (I64, np.dtype(bool)):
+        if x.rank > 1 or x.dtype not in (*_COUNTS, np.dtype(bool)):
             return None
         if x.is_known:
             elements = x.numpy().reshape(-1).tolist()
@@ -110,9 +126,9 @@ class Dynamic(Loops):
             elements = [self._sizes[s.value] for s in entries]
         return elements * count if len(elements) == 1 else elements
 
-    def _as_scalar(self, size: Size) -> Scalar:
-        """An int64 that remembers which size it is."""
-        scalar = self.math.scalar(size, I64) if isinstance(size, int) else self.math.cast(self.idx(size), I64)
+    def _as_scalar(self, size: Size, dtype: np.dtype = I64) -> Scalar:
+        """An integer that remembers which size it is."""
+        scalar = self.math.scalar(size, dtype) if isinstance(size, int) else self.math.cast(self.idx(size), dtype)
         self._sizes[scalar.value] = size
         return scalar
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from tilewright.core.errors import UnsupportedError
 from tilewright.frontend.builder.dims import Size, equal, maximum, minimum, nonnegative
-from tilewright.frontend.builder.dtypes import I64
+from tilewright.frontend.builder.dtypes import I32, I64
 
 Element = Size | bool
 
@@ -51,9 +51,9 @@ class SizeMath:
         return a // b
 
     @staticmethod
-    def cast(a: Element, dtype: np.typing.DTypeLike) -> Element:
-        """The same number."""
-        if np.dtype(dtype) != I64:
+    def cast(a: Element, dtype: np.typing.DTypeLike, _saturate: bool = True, _mode: str = "up") -> Element:
+        """The same number: what saturates or rounds is no integer."""
+        if np.dtype(dtype) not in (I64, I32):
             raise Unknown
         return a
 

@@ -305,3 +305,34 @@ def test_contradictions_known_at_compile_time_are_errors():
     model, _ = cut_model("Concat", [X, X[:, :2]], [None, None], axis=2)
     with pytest.raises(UserError, match="do not fit"):
         import_onnx(model)
+
+
+@pytest.mark.parametrize(("op", "factor"), [("ReduceProd", 1), ("ReduceSum", 0), ("ReduceMax", 0)])
+def test_reduced_sizes_and_sizes_of_32_bits_stay_sizes(op, factor):
+    """What tf2onnx writes: sizes are cast to int32, picked, reduced, cast back, and a reshape takes them."""
+    sizes = {"ReduceProd": 2 * 3, "ReduceSum": 2 + 3, "ReduceMax": 3}[op]
+    nodes = [
+        helper.make_node("Shape", ["x"], ["long"]),
+        helper.make_node("Cast", ["long"], ["shape"], to=onnx.TensorProto.INT32),
+        helper.make_node("Gather", ["shape", "outer"], ["picked"], axis=0),
+        helper.make_node(op, ["picked"], ["reduced"], keepdims=1),
+        helper.make_node("Concat", ["reduced", "last"], ["target"], axis=0),
+        helper.make_node("Cast", ["target"], ["wanted"], to=onnx.TensorProto.INT64),
+        helper.make_node("Reshape", ["x", "wanted"], ["y"]) if factor else helper.make_node("Neg", ["wanted"], ["y"]),
+    ]
+    values = {"outer": ints(0, 1), "last": np.array([4], np.int32)}
+    kind = onnx.TensorProto.FLOAT if factor else onnx.TensorProto.INT64
+    graph = helper.make_graph(
+        nodes,
+        "shapes",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["a", "b", 4])],
+        [helper.make_tensor_value_info("y", kind, ["c", 4] if factor else [2])],
+        [numpy_helper.from_array(v, k) for k, v in values.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 12)], ir_version=8)
+    imported = import_onnx(model, symbolic=True)
+    text = str(imported.module)
+    assert "tensor.extract " not in text
+    assert "linalg.generic" not in text or not factor
+    (y,) = interpret(imported, {"x": X})
+    np.testing.assert_array_equal(y, X.reshape(sizes, 4) if factor else [-sizes, -4])

@@ -46,6 +46,8 @@ class Axes:
     def reduce(self, b: Builder, node: Node, kind: str, x: Tensor, keepdims: bool | None = None) -> Tensor:
         """Reduce x by sum, prod, max or min."""
         keep = self.keepdims if keepdims is None else keepdims
+        if self.known == [0] and (total := b.reduced_sizes(kind, x, keep)) is not None:
+            return total
         if self.known is not None:
             return b.reduce(kind, x, self.known, keep)
         if is_narrow(x.dtype) and kind in ("sum", "prod"):

@@ -197,7 +197,9 @@ def inserted(
         better = m.logical_or(i < size, behind(worst, x))
         return b.if_(better, enter, lambda: [worst, values, positions])
 
-    return b.for_(0, count, [b.at(rows, [*at, 0]), values, positions], step)[1:]
+    head = b.at(rows, [*at, 0])
+    values = b.put(head, values, [*at, 0])  # `moves` reads it even where nothing lies before the place
+    return b.for_(0, count, [head, values, positions], step)[1:]
 
 
 def last(x: Tensor, axis: int) -> list[int]:

@@ -14,7 +14,7 @@ from tilewright.mlir import ir
 from tilewright.sim.coremesh.machine import Machine
 from tilewright.targets.mesh.attributes import Fixed
 from tilewright.targets.mesh.bodies.captures import captures
-from tilewright.targets.mesh.computations import Product, computation, loop_sizes
+from tilewright.targets.mesh.computations import Product, Reduction, computation, loop_sizes
 from tilewright.targets.mesh.cutting.choice import fits_in_parts
 from tilewright.targets.mesh.cutting.sizes import sizes_of
 from tilewright.targets.mesh.elements.rows import gather, rows_loops
@@ -94,7 +94,15 @@ class Demand:
             copies = 2 if any(one is not None and len(one) > 1 for one in reads) else 1  # windows with their borders
             copies += is_result and isinstance(found, Product) and bool(found.batch)
             total += copies * prod(counts) * of_mlir(str(ir.RankedTensorType(value.type).element_type)).itemsize
-        return total + self._picked(op)
+        return total + self._picked(op) + self._points(op, cut, split)
+
+    def _points(self, op: ir.Operation, cut: list[int], split: set[int]) -> int:
+        """Bytes of what cores compute of the inputs of a reduction before they combine it."""
+        found = computation(op)
+        if not isinstance(found, Reduction) or found.plain:
+            return 0
+        counts = [-(-size // self.side) if loop in split else size for loop, size in enumerate(cut)]
+        return prod(counts) * of_mlir(str(ir.RankedTensorType(op.results[0].type).element_type)).itemsize
 
     def _picked(self, op: ir.Operation) -> int:
         """Bytes of what elements are picked from: a core holds all of it, whatever the blocks, if it can."""

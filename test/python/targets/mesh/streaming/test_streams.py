@@ -209,6 +209,14 @@ def test_softmax_and_norm_of_long_rows(target: str) -> None:
     assert not any(one.symbol == "local" for one in exponentials)
 
 
+def test_what_is_computed_before_it_is_combined_counts(target: str) -> None:
+    """Squares of an image, of which the sum is asked: each core has both."""
+    g = GraphBuilder("norm")
+    x = g.input("x", np.float32, [1, 2, 90, 90])
+    g.output(g.op("MeanVarianceNormalization", x, axes=[0, 2, 3]), "y", np.float32, [1, 2, 90, 90])
+    near_reference(g.model(), target, drawn(1, 2, 90, 90))
+
+
 def test_channels_of_a_convolution_stream(target: str) -> None:
     """An image whose channels no cores hold at once."""
     g = GraphBuilder("channels")

@@ -65,14 +65,20 @@ def reduction(what: Reduce) -> Program:
         _ring(writer, what)
         return writer.program()
     at = slot(writer.buffer("x", (1, 1, what.elements), what.dtype))
-    for put in (writer.input, writer.output):
-        put("x", (what.height, what.width, what.elements), at, (Y, X, 0), "linear")
+    shape, alike = (what.height, what.width, what.elements), _alike(what.axes) if what.everywhere else ()
+    writer.input("x", shape, at, (Y, X, 0), "linear")
+    writer.output("x", shape, at, (Y, X, 0), "linear", alike)
     lines = [Line(writer, axis, at, what.combine) for axis in what.axes]
     if what.everywhere:
         allreduce(lines, what.schemes)
     else:
         reduce(lines, what.schemes)
     return writer.program()
+
+
+def _alike(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """Dimensions of ``x`` along which all cores have the same vector in the end."""
+    return tuple("yx".index(axis) for axis in axes)
 
 
 def roots(what: Reduce) -> dict[Axis, int]:
@@ -124,8 +130,8 @@ def broadcast(height: int, width: int, elements: int, axes: Sequence[Axis], at: 
     """
     writer = Writer("broadcast", height, width)
     home = slot(writer.buffer("x", (1, 1, elements), dtype))
-    for put in (writer.input, writer.output):
-        put("x", (height, width, elements), home, (Y, X, 0), "linear")
+    writer.input("x", (height, width, elements), home, (Y, X, 0), "linear")
+    writer.output("x", (height, width, elements), home, (Y, X, 0), "linear", _alike(axes))
     for axis, root in zip(axes, at, strict=True):
         broadcast_line(Line(writer, axis, home), root)
     return writer.program()
@@ -137,9 +143,10 @@ def _ring(writer: Writer, what: Reduce) -> None:
     length, place = writer.length(axis), X if axis == "x" else Y
     shape = (1, 1, -(-what.elements // length))
     buffer = writer.buffer("x", shape, what.dtype, length)
-    for put in (writer.input, writer.output):
-        for chunk in range(length):
-            put("x", (what.height, what.width, what.elements), slot(buffer, chunk), (Y, X, chunk), what.order)
+    whole = (what.height, what.width, what.elements)
+    for chunk in range(length):
+        writer.input("x", whole, slot(buffer, chunk), (Y, X, chunk), what.order)
+        writer.output("x", whole, slot(buffer, chunk), (Y, X, chunk), what.order, _alike(what.axes))
     route = writer.route(f"{axis}_forward", axis, (P - 1) % length, what.order)
     everyone = cores(order=what.order)
     combines: tuple[Combine | None, ...] = (what.combine, None)

@@ -17,7 +17,7 @@ import numpy as np
 from tilewright.plan.mesh.writer import Kernel
 from tilewright.sim.coremesh.combinations import Combine as How
 from tilewright.sim.coremesh.combinations import combined, identity
-from tilewright.sim.coremesh.program import Buffer, Cost
+from tilewright.sim.coremesh.program import Buffer, Cost, Meeting
 
 Buffers = tuple[Buffer, ...]
 
@@ -34,6 +34,11 @@ class MatMul(Kernel):
     dtype: np.dtype
     transposed: bool = False
     name = "matmul"
+
+    @property
+    def meeting(self) -> tuple[Meeting, ...]:
+        """Columns of a and rows of b, or columns where it is transposed."""
+        return (((0, 1), (1, 1 if self.transposed else 0)),)
 
     def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
         """a, of [cores, m, k]; b, of [cores, k, n] or [cores, n, k]; c of [cores, m, n], 0 where it is not given.

@@ -21,6 +21,7 @@ from tilewright.sim.coremesh.program import (
     Cost,
     Instruction,
     Loop,
+    Meeting,
     Order,
     Place,
     Program,
@@ -93,9 +94,17 @@ class Writer:
         """Tiles of a tensor lie here before the program; again for each slot that holds some."""
         self._inputs.append(_place(name, shape, at, block, order))
 
-    def output(self, name: str, shape: Sequence[int], at: Slot, block: Sequence[TermLike], order: Order) -> None:
-        """Tiles of a tensor lie here after the program."""
-        self._outputs.append(_place(name, shape, at, block, order))
+    def output(
+        self,
+        name: str,
+        shape: Sequence[int],
+        at: Slot,
+        block: Sequence[TermLike],
+        order: Order,
+        alike: tuple[int, ...] = (),
+    ) -> None:
+        """Tiles of a tensor lie here after the program; along dimensions ``alike`` they are copies."""
+        self._outputs.append(replace(_place(name, shape, at, block, order), alike=alike))
 
     def compute(self, who: Cores, kernel: Kernel, reads: Sequence[Slot], writes: Sequence[Slot]) -> None:
         """Run a kernel."""
@@ -171,6 +180,11 @@ class Kernel:
     """
 
     name: str
+
+    @property
+    def meeting(self) -> tuple[Meeting, ...]:
+        """Dimensions that are summed over: operands must be the same part of them; none where that is not known."""
+        return ()
 
     def __call__(self, *tiles: np.ndarray) -> tuple[np.ndarray, ...]:
         """Tiles read, each ``[cores, *shape]``, to tiles written."""

@@ -21,6 +21,8 @@ import numpy as np
 from tilewright.sim.coremesh.combinations import Combine
 from tilewright.sim.coremesh.expressions import Const, Expr
 
+#: (operand, dimension) and (operand, dimension) of a kernel that sums over what both are parts of.
+Meeting = tuple[tuple[int, int], tuple[int, int]]
 #: How positions are counted: as cores stand, or along the folded ring, whose neighbours stand two hops apart
 #: (WaferLLM, OSDI 2025, section 5).
 Order = Literal["linear", "ring"]
@@ -204,6 +206,7 @@ class Place:
         block: of (y, x): index of the block per dimension of the tensor that the core holds; blocks are of the
             buffer's shape, the last ones padded by zeros. Several cores with one block: replicated.
         order: how ``y`` and ``x`` are counted.
+        alike: dimensions of an output along which all blocks are copies: what an allreduce leaves in each core.
     """
 
     name: str
@@ -211,6 +214,7 @@ class Place:
     slot: Slot
     block: tuple[Expr, ...]
     order: Order = "linear"
+    alike: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

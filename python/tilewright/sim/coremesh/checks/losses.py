@@ -4,9 +4,15 @@
 """Values that are lost: received and never used, or overwritten before anybody has read them.
 
 What costs a link and memory is meant to be used: a loss is nearly always a wrong slot, a sum that was stored, or a core
-too many. Two receives that store one after the other, with nobody reading between, are an error: they contradict each
-other. Mere waste is a warning: what is left over at the end, what one receive in a loop takes past cores that do not
-use it, an input that is overwritten, which may be room that is free (as in a cache).
+too many. Three are errors, as the program contradicts itself:
+
+- two receives store one after the other, with nobody reading between;
+- what was combined on its way by relays is stored over an input that nobody has read: this core's part of the sum;
+- what a message or a kernel put into one of several slots is never used, and an older value of another was read again
+  after that (see `stale`).
+
+Mere waste is a warning: what is left over at the end, what one receive in a loop takes past cores that do not use it,
+an input that is overwritten, which may be room that is free (as in a cache, or before a broadcast).
 """
 
 from __future__ import annotations
@@ -18,7 +24,8 @@ import numpy as np
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.field import Field, core_name
 from tilewright.sim.coremesh.checks.races import Slots, accesses
-from tilewright.sim.coremesh.program import Cores, Program, Recv, Slot, Wait
+from tilewright.sim.coremesh.checks.stale import Arrival, Stale
+from tilewright.sim.coremesh.program import Cores, Program, Recv, Relay, Slot, Wait
 from tilewright.sim.coremesh.steps import Step, unroll
 
 #: Losses that are reported at most.
@@ -31,18 +38,21 @@ class _Value:
 
     Attributes:
         received: by which instruction, of messages.
+        number: of the step that put it there; -1: an input.
     """
 
     where: str
     mask: np.ndarray
     received: Recv | None
+    number: int = -1
 
 
 def lost_values(program: Program, field: Field | None = None, steps: list[Step] | None = None) -> tuple[str, ...]:
     """A sentence for each kind of loss, the first ones; it names core, slot, and both instructions.
 
     Raises:
-        UserError: a receive stores over what another one took and nobody has read.
+        UserError: a receive stores over what another one took, or a sum over an input, and nobody has read that; or an
+            older value is read again in the place of one that is never used.
     """
     losses = _Losses(program, field or Field(program))
     losses.run(steps if steps is not None else unroll(program))
@@ -54,33 +64,41 @@ class _Losses:
         self.program, self.field = program, field
         self.slots = Slots(program, field)
         self.values: dict[tuple[str, int], list[_Value]] = {}
+        self.steps: list[Step] = []
+        self.stale = Stale(self.slots, [])
+        self.summed: set[str] = set()
         self.found: dict[str, None] = {}
 
     def run(self, steps: list[Step]) -> None:
+        self.steps, self.stale = steps, Stale(self.slots, steps)
+        self.summed = {one.instruction.outgoing for one in steps if isinstance(one.instruction, Relay)}
         everyone = np.ones((1, 1), dtype=bool)
         for place in self.program.inputs:
             where = f"input '{place.name}'"
             for key, mask in self.slots.slots(place.slot, everyone, Cores(order=place.order), (), where):
                 self.values.setdefault(key, []).append(_Value(where, mask, None))
-        for step in steps:
+        for number, step in enumerate(steps):
             if not isinstance(step.instruction, Wait):
-                self._step(step)
+                self._step(number)
         for place in self.program.outputs:
-            self._touch(None, place.slot, everyone, Cores(order=place.order), (), "read")
+            self._touch(len(steps), place.slot, everyone, Cores(order=place.order), (), "read")
         for key, values in self.values.items():
             for value in values:
+                self._check_not_stale(value, value.mask, key, len(steps))
                 if value.received:
                     self._report(value.mask, f"what {value.where} puts into {_slot(key)} is never used")
 
-    def _step(self, step: Step) -> None:
+    def _step(self, number: int) -> None:
+        step = self.steps[number]
         mask = self.field.mask(step.instruction.cores, step.loops)
         if mask.any():
             for slot, kind in accesses(step.instruction):
-                self._touch(step, slot, mask, step.instruction.cores, step.loops, kind)
+                self._touch(number, slot, mask, step.instruction.cores, step.loops, kind)
 
     def _touch(
-        self, step: Step | None, slot: Slot, mask: np.ndarray, cores: Cores, loops: tuple[int, ...], kind: str
+        self, number: int, slot: Slot, mask: np.ndarray, cores: Cores, loops: tuple[int, ...], kind: str
     ) -> None:
+        step = self.steps[number] if number < len(self.steps) else None
         for key, touching in self.slots.slots(slot, mask, cores, loops, str(step)):
             values = self.values.setdefault(key, [])
             for value in values:
@@ -88,23 +106,35 @@ class _Losses:
                 if not lost.any():
                     continue
                 if kind == "write":
-                    self._overwritten(step, value, lost, key)
+                    self._overwritten(number, value, lost, key)
                 value.mask = value.mask & ~touching
             values[:] = [value for value in values if value.mask.any()]
             if kind != "read":
                 taken = step.instruction if step else None
-                values.append(_Value(str(step), touching, taken if isinstance(taken, Recv) else None))
+                values.append(_Value(str(step), touching, taken if isinstance(taken, Recv) else None, number))
 
-    def _overwritten(self, step: Step | None, value: _Value, lost: np.ndarray, key: tuple[str, int]) -> None:
+    def _overwritten(self, number: int, value: _Value, lost: np.ndarray, key: tuple[str, int]) -> None:
+        step = self.steps[number]
         what = f"{step} overwrites what {value.where} put into {_slot(key)} before it is read"
-        taking = step.instruction if step else None
-        if isinstance(taking, Recv) and value.received is not None and value.received is not taking:
+        taking = step.instruction
+        if isinstance(taking, Recv) and self._contradicts(taking, value):
             raise UserError(
                 f"{core_name(*self.field.first(lost))}: {what}. Combine it (add or max) with what is there, take it "
                 "into another slot, or let the core not receive what it does not use.",
                 location=str(step),
             )
+        self._check_not_stale(value, lost, key, number)
         self._report(lost, what)
+
+    def _contradicts(self, taking: Recv, value: _Value) -> bool:
+        """Whether what was there must have been meant to be read: another's message, or this core's part of a sum."""
+        if value.received is not None:
+            return value.received is not taking
+        return value.number < 0 and taking.route in self.summed
+
+    def _check_not_stale(self, value: _Value, lost: np.ndarray, key: tuple[str, int], end: int) -> None:
+        if value.number >= 0 and self.slots.buffers[key[0]].slots > 1:
+            self.stale.check(Arrival(value.number, key, lost), end)
 
     def _report(self, mask: np.ndarray, what: str) -> None:
         if len(self.found) < _MOST:

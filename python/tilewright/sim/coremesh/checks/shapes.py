@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""That kernels, messages and tensors have the shapes of what they are stored in."""
+"""That kernels, messages and tensors have the shapes of what they are stored in, and kernels take each slot once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.checks.field import Field
+from tilewright.sim.coremesh.checks.field import Field, core_name
 from tilewright.sim.coremesh.program import Buffer, Compute, Place, Program, Recv, Relay, Send
 from tilewright.sim.coremesh.steps import Step, incoming, outgoing
 
@@ -19,8 +19,8 @@ def check_shapes(program: Program, field: Field, steps: list[Step]) -> None:
     """Check the tiles of kernels, each run once on one core's zeros, of messages, and of inputs and outputs.
 
     Raises:
-        UserError: a kernel fails or makes other tiles than its buffers hold; a route whose messages are received into
-            buffers of another shape or type.
+        UserError: a kernel fails, makes other tiles than its buffers hold, or takes as many tiles of a buffer as that
+            has slots and one of them twice; a route whose messages are received into buffers of another shape or type.
     """
     buffers = {buffer.name: buffer for buffer in program.buffers}
     seen: set[int] = set()
@@ -32,6 +32,7 @@ def check_shapes(program: Program, field: Field, steps: list[Step]) -> None:
         seen.add(id(instruction))
         if isinstance(instruction, Compute):
             _check_kernel(instruction, buffers, step)
+            _check_slots(instruction, buffers, field, step)
         elif isinstance(instruction, Send | Recv | Relay):
             for kind, name in (("in", incoming(instruction)), ("out", outgoing(instruction))):
                 if name is not None:
@@ -41,6 +42,27 @@ def check_shapes(program: Program, field: Field, steps: list[Step]) -> None:
             _check_tensor(f"{kind} '{name}'", [place for place in places if place.name == name], field, buffers)
     for name, ends in sizes.items():
         _check_route(name, ends.get("out", []), ends.get("in", []), buffers)
+
+
+def _check_slots(instruction: Compute, buffers: dict[str, Buffer], field: Field, step: Step) -> None:
+    """A kernel that takes as many slots of a buffer as that has, more than two, takes each: tiles of a cache."""
+    taken: dict[str, list[np.ndarray]] = {}
+    for slot in instruction.reads:
+        index = field.index(slot.index, instruction.cores.order, step.loops)
+        taken.setdefault(slot.buffer, []).append(index)
+    mask = field.mask(instruction.cores, step.loops)
+    for name, every in taken.items():
+        for number, index in enumerate(every if len(every) == buffers[name].slots > 2 else []):
+            for before in every[:number]:
+                if (twice := mask & (index == before)).any():
+                    core = field.first(twice)
+                    slot = int(np.broadcast_to(index, twice.shape)[twice][0])
+                    raise UserError(
+                        f"{core_name(*core)}: kernel '{instruction.name}' takes {len(every)} tiles of buffer '{name}', "
+                        f"which has as many slots, and slot {slot} twice, so that another is left out. Let each "
+                        "operand be a slot of its own.",
+                        location=str(step),
+                    )
 
 
 def _check_kernel(instruction: Compute, buffers: dict[str, Buffer], step: Step) -> None:

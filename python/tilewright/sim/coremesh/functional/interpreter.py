@@ -109,13 +109,15 @@ class _Run:
 
     def _compute(self, step: Step, instruction: Compute, cores: np.ndarray) -> None:
         order, loops = instruction.cores.order, step.loops
-        reads = []
+        reads, origins = [], []
         for slot in instruction.reads:
             index = self.memory.slots(slot, order, loops, cores, step)
             tiles = self.memory[slot.buffer]
             tiles.check_written(cores, index, step)
             tiles.check_free("reads", cores, index, step, self.steps)
             reads.append(tiles.read(cores, index))
+            origins.append(tiles.origin[cores, index])
+        self.memory.origins.check_meeting(step, getattr(instruction.run, "meeting", ()), cores, origins, self.grid)
         writes = [(slot, self.memory.slots(slot, order, loops, cores, step)) for slot in instruction.writes]
         for slot, index in writes:
             self.memory[slot.buffer].check_free("writes", cores, index, step, self.steps)

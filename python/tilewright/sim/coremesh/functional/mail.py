@@ -33,11 +33,11 @@ class Mail:
         self._sent = np.zeros(channels.count, dtype=np.int32)
         self._bundle = np.full((1, channels.count), _NONE, dtype=np.int32)
         self._row = np.zeros((1, channels.count), dtype=np.int32)
-        self._bundles: dict[int, tuple[np.ndarray, int]] = {}  # number: tiles, deliveries left
+        self._bundles: dict[int, tuple[np.ndarray, np.ndarray, int]] = {}  # number: tiles, origins, deliveries left
         self._next = 0
 
-    def put(self, senders: np.ndarray, tiles: np.ndarray, step: Step) -> None:
-        """Send tiles [n, *shape], one of each sender (ascending), to all whom they reach."""
+    def put(self, senders: np.ndarray, tiles: np.ndarray, origin: np.ndarray, step: Step) -> None:
+        """Send tiles [n, *shape], blocks ``origin`` [n], one of each sender (ascending), to all whom they reach."""
         deliveries = self.channels.delivered(senders, step)
         channels = deliveries.channels
         waiting = int((self._sent[channels] - self.received[channels]).max()) + 1
@@ -47,15 +47,15 @@ class Mail:
         self._bundle[at, channels] = self._next
         self._row[at, channels] = np.searchsorted(senders, deliveries.senders)
         self._sent[channels] += 1
-        self._bundles[self._next] = tiles, channels.size
+        self._bundles[self._next] = tiles, origin, channels.size
         self._next += 1
 
     def ready(self, channels: np.ndarray) -> np.ndarray:
         """Whether a message waits in each channel, bool [n]."""
         return self._sent[channels] > self.received[channels]
 
-    def take(self, channels: np.ndarray, buffer: Buffer, step: Step) -> np.ndarray:
-        """Take the first message of each channel (all must be ready), [n, *shape].
+    def take(self, channels: np.ndarray, buffer: Buffer, step: Step) -> tuple[np.ndarray, np.ndarray]:
+        """Take the first message of each channel (all must be ready), [n, *shape], and which blocks they are, [n].
 
         Raises:
             UserError: a message is not of the shape and dtype of the buffer's slots.
@@ -66,21 +66,22 @@ class Mail:
         if (bundles == bundles[0]).all():
             return self._from(int(bundles[0]), rows, buffer, step)
         tiles = np.empty((channels.size, *buffer.shape), buffer.dtype)
+        origin = np.empty(channels.size, np.int32)
         for number in np.unique(bundles):
             chosen = bundles == number
-            tiles[chosen] = self._from(int(number), rows[chosen], buffer, step)
-        return tiles
+            tiles[chosen], origin[chosen] = self._from(int(number), rows[chosen], buffer, step)
+        return tiles, origin
 
-    def _from(self, number: int, rows: np.ndarray, buffer: Buffer, step: Step) -> np.ndarray:
-        tiles, left = self._bundles.pop(number)
+    def _from(self, number: int, rows: np.ndarray, buffer: Buffer, step: Step) -> tuple[np.ndarray, np.ndarray]:
+        tiles, origin, left = self._bundles.pop(number)
         if tiles.shape[1:] != buffer.shape or tiles.dtype != buffer.dtype:
             raise UserError(
                 f"{step} takes a tile {tiles.dtype}{list(tiles.shape[1:])} from route '{self.channels.route.name}' for "
                 f"buffer '{buffer.name}' of {buffer.dtype}{list(buffer.shape)} per slot: they must be alike."
             )
         if left > rows.size:
-            self._bundles[number] = tiles, left - rows.size
-        return tiles[rows]
+            self._bundles[number] = tiles, origin, left - rows.size
+        return tiles[rows], origin[rows]
 
     def _grow(self, depth: int) -> None:
         """Make room for so many messages per channel; those that wait keep their number."""

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from tilewright.core.errors import UserError
+from tilewright.sim.coremesh.functional.origins import UNKNOWN, Origins
 from tilewright.sim.coremesh.grid import Grid
 from tilewright.sim.coremesh.program import Buffer, Program, Slot
 from tilewright.sim.coremesh.steps import Step
@@ -30,6 +31,7 @@ class Tiles:
         written: which slots hold something, bool [cores, slots].
         readers, writers, combiners: instructions on their way that read, write, combine (which is a write too), int32
             [cores, slots]; the core has not waited for them yet.
+        origin: which block of which input a slot holds as it was, as `Origins` numbers them, int32 [cores, slots].
         tickets, served: combinations into a slot that were started, and that are done, int32 [cores, slots].
     """
 
@@ -40,6 +42,7 @@ class Tiles:
         self.data: np.ndarray | None = None
         places = (grid.cores, buffer.slots)
         self.written = np.zeros(places, dtype=bool)
+        self.origin = np.full(places, UNKNOWN, dtype=np.int32)
         self.readers, self.writers, self.combiners = (np.zeros(places, dtype=np.int32) for _ in range(3))
         self.tickets, self.served = (np.zeros(places, dtype=np.int32) for _ in range(2))
         self._last = {"reads": np.zeros(places, dtype=np.int32), "writes": np.zeros(places, dtype=np.int32)}
@@ -58,8 +61,10 @@ class Tiles:
             return tiles
         return self.data[cores, slots]
 
-    def write(self, cores: np.ndarray, slots: np.ndarray, tiles: np.ndarray) -> None:
-        """Store tiles [n, *shape]."""
+    def write(
+        self, cores: np.ndarray, slots: np.ndarray, tiles: np.ndarray, origin: np.ndarray | int = UNKNOWN
+    ) -> None:
+        """Store tiles [n, *shape], copies of blocks ``origin`` [n] of inputs."""
         if self.data is None:
             self._allocate()
         assert self.data is not None
@@ -68,6 +73,7 @@ class Tiles:
         else:
             self.data[cores, slots] = tiles
         self.written[cores, slots] = True
+        self.origin[cores, slots] = origin
 
     def free(self) -> None:
         """Nothing needs the buffer any more."""
@@ -140,12 +146,14 @@ class Memory:
     """All buffers of a program, by name.
 
     Attributes:
+        origins: what ``origin`` of tiles means.
         peak: the most bytes that a core's live buffers took, in bytes of whole buffers.
     """
 
     def __init__(self, grid: Grid, program: Program) -> None:
         self.grid = grid
         self.peak = 0
+        self.origins = Origins()
         self._tiles = {buffer.name: Tiles(grid, buffer) for buffer in program.buffers}
 
     def __getitem__(self, name: str) -> Tiles:

@@ -38,7 +38,8 @@ def load(program: Program, memory: Memory, inputs: Mapping[str, np.ndarray]) -> 
         cores = np.arange(memory.grid.cores)
         held = np.broadcast_to(cut[tuple(np.where(inside, at, 0) for at in index)], (cores.size, *tiles.buffer.shape))
         held = np.where(inside.reshape(-1, *[1] * len(tiles.buffer.shape)), held, np.zeros((), held.dtype))
-        tiles.write(cores, memory.slots(place.slot, place.order, (), cores, f"Input '{place.name}'"), held)
+        slots = memory.slots(place.slot, place.order, (), cores, f"Input '{place.name}'")
+        tiles.write(cores, slots, held, memory.origins.numbers(place, tiles.buffer.shape, blocks, index, inside))
 
 
 def collect(program: Program, memory: Memory, steps: list[Step]) -> dict[str, np.ndarray]:
@@ -70,6 +71,8 @@ def _collect(places: list[Place], memory: Memory, steps: list[Step]) -> np.ndarr
             "expressions must reach all of them."
         )
     _check_replicas(place, memory.grid, values, cores, first[which.ravel()])
+    if place.alike:
+        _check_replicas(place, memory.grid, values, cores, _first_alike(number, blocks, place.alike))
     whole = values[first].reshape((*blocks, *tiles.buffer.shape))
     rank = len(blocks)
     whole = whole.transpose([axis for d in range(rank) for axis in (d, rank + d)])
@@ -100,8 +103,15 @@ def _read(place: Place, memory: Memory, steps: list[Step]) -> tuple[np.ndarray, 
     return cores, number, values
 
 
+def _first_alike(number: np.ndarray, blocks: tuple[int, ...], alike: tuple[int, ...]) -> np.ndarray:
+    """For each block by number, where among them the first one is of which it is a copy."""
+    at = [np.zeros_like(one) if axis in alike else one for axis, one in enumerate(np.unravel_index(number, blocks))]
+    _, first, which = np.unique(np.ravel_multi_index(at, blocks), return_index=True, return_inverse=True)
+    return first[which.ravel()]
+
+
 def _check_replicas(place: Place, grid: Grid, values: np.ndarray, cores: np.ndarray, first: np.ndarray) -> None:
-    """Cores that hold one block must hold the same bits."""
+    """Cores that hold one block, or copies of it, must hold the same bits; ``first``: where that of each core is."""
     flat = np.ascontiguousarray(values).reshape(cores.size, -1)
     bits = flat.view(np.uint8).reshape(cores.size, flat.shape[1], flat.dtype.itemsize)
     other = (bits != bits[first]).any(axis=2)

@@ -17,6 +17,7 @@ from tilewright.sim.coremesh.channels import Channels
 from tilewright.sim.coremesh.combinations import combined
 from tilewright.sim.coremesh.functional.mail import Mail
 from tilewright.sim.coremesh.functional.memory import Access, Memory, Tiles
+from tilewright.sim.coremesh.functional.origins import UNKNOWN
 from tilewright.sim.coremesh.program import Recv, Relay, Send
 from tilewright.sim.coremesh.steps import Step, incoming, outgoing
 
@@ -36,7 +37,7 @@ class Transfer:
         channels, turn_in: which channel of ``into``, and which in the order of the instructions that take from it.
         turn_out: which in the order of those that send on ``out``.
         turn_slot: which in the order of those that combine into the slot.
-        tiles: what is sent, [n, *shape], for a send.
+        tiles, origin: what is sent, [n, *shape], and which blocks that are, [n], for a send.
     """
 
     number: int
@@ -55,6 +56,7 @@ class Transfer:
     turn_out: np.ndarray = field(default_factory=lambda: np.empty(0))
     turn_slot: np.ndarray | None = None
     tiles: np.ndarray | None = None
+    origin: np.ndarray = field(default_factory=lambda: np.empty(0, np.int32))
 
     def keys(self) -> tuple[tuple[str, str], ...]:
         """What it may have to wait for: turns and messages of routes, turns of a buffer."""
@@ -140,6 +142,7 @@ class Traffic:
             tiles.tickets[cores, transfer.slots] += 1
         if transfer.into is None:
             transfer.tiles = tiles.read(cores, transfer.slots).copy()
+            transfer.origin = tiles.origin[cores, transfer.slots]
 
     def _progress(self, first: Transfer) -> None:
         """Do what can be done, and what that makes possible."""
@@ -157,18 +160,18 @@ class Traffic:
             return {}
         cores, slots = transfer.cores[chosen], transfer.slots[chosen]
         tiles = self.memory[transfer.instruction.slot.buffer]
-        values = self._values(transfer, tiles, chosen)
+        values, origin = self._values(transfer, tiles, chosen)
         changed = dict.fromkeys(transfer.keys())
         if transfer.into is not None:
             transfer.into.done_in[cores] += 1
         if transfer.turn_slot is not None:
             tiles.served[cores, slots] += 1
         if transfer.out is not None:
-            transfer.out.put(cores, values, transfer.step)
+            transfer.out.put(cores, values, origin, transfer.step)
             transfer.out.done_out[cores] += 1
             changed["in", transfer.out.channels.route.name] = None
         else:
-            tiles.write(cores, slots, values)
+            tiles.write(cores, slots, values, origin)
         transfer.done[chosen] = True
         token = transfer.instruction.token
         self.outstanding[token][cores] -= 1
@@ -192,16 +195,17 @@ class Traffic:
             ready &= transfer.turn_slot == tiles.served[transfer.cores, transfer.slots]
         return ready
 
-    def _values(self, transfer: Transfer, tiles: Tiles, chosen: np.ndarray) -> np.ndarray:
-        """What is stored or sent on, [n, *shape]."""
+    def _values(self, transfer: Transfer, tiles: Tiles, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is stored or sent on, [n, *shape], and which blocks of inputs that are, [n]."""
         if transfer.into is None:
             assert transfer.tiles is not None
-            return transfer.tiles[chosen]
-        values = transfer.into.take(transfer.channels[chosen], tiles.buffer, transfer.step)
+            return transfer.tiles[chosen], transfer.origin[chosen]
+        values, origin = transfer.into.take(transfer.channels[chosen], tiles.buffer, transfer.step)
         combine = getattr(transfer.instruction, "combine", None)
         if combine is None:
-            return values
-        return combined(combine, tiles.read(transfer.cores[chosen], transfer.slots[chosen]), values)
+            return values, origin
+        values = combined(combine, tiles.read(transfer.cores[chosen], transfer.slots[chosen]), values)
+        return values, np.full_like(origin, UNKNOWN)
 
 
 def _access(instruction: Send | Recv | Relay) -> Access:

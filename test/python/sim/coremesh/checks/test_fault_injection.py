@@ -24,11 +24,11 @@ KINDS = {
 
 @pytest.mark.parametrize("most", [16, pytest.param(150, marks=pytest.mark.slow)])
 def test_95_percent_of_harmful_faults_are_caught(most: int):
-    """Of the large sample; a small one may be three standard errors off."""
+    """Of the large sample 97 %; a small one may be three standard errors below 95 %."""
     judged = [one for name in (subjects() if most > 100 else programs()) for one in judge(name, most)]
     harmful = [one for one in judged if one.harm]
-    chance = 3 * np.sqrt(0.05 * 0.95 / len(harmful)) if most < 100 else 0
-    assert catch_rate(judged) >= 0.95 - chance, [one for one in harmful if not one.by]
+    chance = 3 * np.sqrt(0.05 * 0.95 / len(harmful))
+    assert catch_rate(judged) >= (0.95 - chance if most < 100 else 0.97), [one for one in harmful if not one.by]
     caught = Counter(one.kind for one in harmful if one.by)
     assert {one.kind for one in harmful} >= KINDS
     assert all(caught[one.kind] for one in harmful)

@@ -48,14 +48,16 @@ def test_a_sum_that_is_stored_overwrites_what_nobody_read():
         replace(one, combine=None) if getattr(one, "combine", None) == "add" and "Recv" in repr(type(one)) else one
         for one in program.body
     )
-    assert lost_values(replace(program, body=body)) == (
+    with pytest.raises(UserError) as error:
+        lost_values(replace(program, body=body))
+    assert str(error.value).startswith(
         "core (y=0, x=3): Recv on 'east' (body[2]) overwrites what input 'v' put into slot 0 of buffer 'v' before it "
-        "is read",
+        "is read. Combine it"
     )
 
 
 def test_a_message_that_is_stored_over_another_is_an_error():
-    """Which of both was in vain, the program cannot mean; an input may be room that is free."""
+    """Which of both was in vain, the program cannot mean."""
     star = PLANNED["star"]
     body = tuple(replace(one, combine=None) if isinstance(one, Recv) and one.combine else one for one in star.body)
     with pytest.raises(
@@ -132,3 +134,17 @@ def test_kernels_that_make_too_many_tiles():
     program = replace(chain(2), body=(compute(ALL, (), (), 0, zero),), buffers=(Buffer("v", (1, 4), F32),))
     with pytest.raises(UserError, match="makes 1 tiles, and 0 are stored"):
         shapes(program)
+
+
+def test_a_kernel_that_takes_one_tile_of_all_twice():
+    """As many operands as a cache has slots are to be all of them; fewer may be the same."""
+    buffers = (*chain(2).buffers, Buffer("k", (4,), F32, 3), Buffer("u", (4,), F32))
+
+    def taking(*at):
+        one = compute(ALL, tuple(slot("k", number) for number in at), (slot("u"),), 0, lambda *tiles: (sum(tiles),))
+        return replace(chain(2), buffers=buffers, body=(one,))
+
+    shapes(taking(0, 1, 2))
+    shapes(taking(1, 1))
+    with pytest.raises(UserError, match=r"takes 3 tiles of buffer 'k', which has as many slots, and slot 1 twice"):
+        shapes(taking(1, 1, 2))

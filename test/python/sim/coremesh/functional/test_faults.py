@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import python.sim.coremesh.mesh_programs as programs
 from python.sim.coremesh.mesh_programs import TURN, P, X, add, column, line, mod, times
 from tilewright.core.errors import UserError
+from tilewright.plan.mesh.multicast_product import summa
+from tilewright.plan.mesh.product import Product
 from tilewright.sim.coremesh.expressions import Const
 from tilewright.sim.coremesh.functional import run
 from tilewright.sim.coremesh.program import (
@@ -221,6 +225,31 @@ def test_replicas_that_differ():
     with pytest.raises(UserError, match=r"Copies of output 'out' differ: .* 2.0 on core \(y=0, x=1\) and 1.0 on"):
         run(program, {"v": np.array([[1, 2, 1]], "float32")})
     assert run(program, {"v": np.full((1, 3), np.nan, "float32")})["out"].shape == (1, 1)
+
+
+def test_blocks_that_are_to_be_copies():
+    """Of an allreduce each core holds a block of its own, and all are alike."""
+    base = line(3, [], [])
+    place = Place("out", (1, 3), Slot("v"), (Const(0), X), alike=(1,))
+    program = Program(**{**vars(base), "outputs": (place,)})
+    with pytest.raises(UserError, match=r"Copies of output 'out' differ: .* 2.0 on core \(y=0, x=1\) and 1.0 on"):
+        run(program, {"v": np.array([[1, 2, 1]], "float32")})
+    assert run(program, {"v": np.full((1, 3), 5, "float32")})["out"].tolist() == [[5, 5, 5]]
+
+
+def test_parts_that_do_not_belong_together():
+    """A product of blocks of inputs, wherever they were sent: both must be the same part of what is summed over."""
+    program = summa(Product(4, 6, 4, 2, 3))
+    inputs = {"A": np.ones((4, 6), "float32"), "B": np.ones((6, 4), "float32")}
+    assert (run(program, inputs)["C"] == 6).all()
+    *body, last = program.body
+    assert isinstance(last, Compute) and last.name == "matmul"
+    a, b, total = last.reads
+    wrong = replace(last, reads=(replace(a, index=Const(0)), b, total))
+    with pytest.raises(
+        UserError, match=r"takes block \(0, 4\) of input 'A' and block \(5, 0\) of input 'B'.*parts 4 and 5 do not"
+    ):
+        run(replace(program, body=(*body, wrong)), inputs)
 
 
 def test_output_block_on_no_core():

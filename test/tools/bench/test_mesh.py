@@ -62,9 +62,9 @@ def test_committed_products_of_figure_9():
     tables = json.loads(max(RESULTS.glob("figure9-*.json")).read_text())["tables"]
     assert [len(tables[f"figure9_{side}"]) for side in SIDES] == [9] * 4
     every = [row for table in tables.values() for row in table]
-    assert all(sum(name in row for row in every) >= 33 for name in ALGORITHMS)  # the last three take minutes
+    assert all(name in row for row in every for name in ALGORITHMS)
     for row in every:
-        others = {name: row[name] for name in ALGORITHMS if name in row and name != "meshgemm"}
+        others = {name: row[name] for name in ALGORITHMS if name != "meshgemm"}
         assert row["meshgemm"] <= min(others.values()), row
         if not row["what"].endswith("dataflow"):
             waiting = [theirs for theirs in others.values() if theirs > 1.01 * row["multiply_adds"]]

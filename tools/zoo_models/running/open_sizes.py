@@ -71,7 +71,8 @@ def _expected(path: Path, inputs: Arrays) -> Arrays:
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     given = {value.name: inputs[value.name] for value in session.get_inputs()}
-    return dict(zip([value.name for value in session.get_outputs()], session.run(None, given), strict=True))
+    names = [value.name for value in session.get_outputs()]
+    return {name: np.asarray(value) for name, value in zip(names, session.run(None, given), strict=True)}
 
 
 def _sizes_of(dims: Dims, arrays: Arrays) -> dict[str, int]:

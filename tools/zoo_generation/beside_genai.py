@@ -9,6 +9,7 @@ greedily on one thread, each in a process of its own, in turns; the best of the 
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -61,8 +62,7 @@ def _run(python: str, script: str, folder: Path, case: tuple[int, ...]) -> dict[
 def compare(python: str, folder: Path) -> list[dict[str, Any]]:
     """Rows of both, by the interpreter of an environment with onnxruntime-genai."""
     sys.path.insert(0, str(ROOT / "test"))
-    from models.decoder import decoder
-
+    decoder = importlib.import_module("models.decoder").decoder
     folder.mkdir(parents=True, exist_ok=True)
     model = decoder("padded", dynamic=True, **_SIZES)
     (folder / "model.onnx").write_bytes(model.SerializeToString())

@@ -231,8 +231,6 @@ def _opened(model: Any, options: Mapping[str, Any]) -> Any:
         raise UserError(f"the model is compiled already: {', '.join(options)} say how to compile one")
     general = getattr(model, "general", model)
     if general is None:
-        raise UserError(
-            "the model has no code for all sizes, so each step would be compiled for its own; "
-            "compile() said in the log what stands in the way"
-        )
+        told = "the model has no code for all sizes, so each step would be compiled for its own"
+        raise UserError(f"{told}: {model.reason}")
     return general

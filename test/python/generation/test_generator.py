@@ -12,6 +12,7 @@ import pytest
 
 import tilewright as tw
 from models.decoder import decoder
+from tilewright.compiler.dynamic_shapes import DynamicShapesModel
 
 SIZES = {"layers": 1, "hidden": 24, "intermediate": 32, "positions": 64}
 PROMPTS = [[5, 9, 2, 11], [7], [3, 3, 8, 20, 31, 4, 60], [12, 40], [1, 2, 3, 4, 5], [66], [9, 8, 7], [50, 51, 52, 53]]
@@ -161,6 +162,9 @@ def test_wrong_arguments(padded) -> None:
         generator.submit([1], inputs={"states": np.zeros(1)})
     with pytest.raises(tw.UserError, match="capacity must be a whole number"):
         tw.Generator(padded, capacity=0)
+    apart = DynamicShapesModel(lambda shapes: padded, [("tokens", "i64", ("batch", "n"))], {}, "cpu", None, "it sorts")
+    with pytest.raises(tw.UserError, match="no code for all sizes, so each step would be compiled .*: it sorts"):
+        tw.Generator(apart)
 
 
 def test_heads_that_share_keys_read_them_where_they_are(padded) -> None:

@@ -40,6 +40,11 @@ class _Variant:
     stamps: list[tuple[Any, ...]]
     tensors: list[weakref.ref]
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether a call could bring these tensors again."""
+        return all(reference() is not None for reference in self.tensors)
+
     def holds(self, tensors: Sequence[Any], stamps: list[tuple[Any, ...]]) -> bool:
         """Whether these are the same tensors, unchanged."""
         same = all(reference() is tensor for reference, tensor in zip(self.tensors, tensors, strict=True))
@@ -93,6 +98,7 @@ class CompiledGraph:
             if self._becomes_open(variant):
                 return self._model(arguments)
             model = self._compiled(arguments)
+            self._variants = {k: other for k, other in self._variants.items() if other.is_alive}
             self._variants[key] = _Variant(model, stamps, [weakref.ref(tensor) for tensor in tensors])
             return model
         return variant.model
@@ -134,6 +140,7 @@ class CompiledGraph:
 
         start = time.perf_counter()
         places = {self._graph.inputs.index(number): array for number, array in constants.items()}
+        places |= dict(enumerate(self._graph.constants, len(self._graph.inputs)))
         model = compile(with_constants(self._graph.model, places), **self._settings.of_compile)
         took = time.perf_counter() - start
         log.info("torch.compile: compiled a graph of %d operators in %.2f s", self._graph.operators, took)

@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import threading
 from collections import OrderedDict
 from typing import Any
 
 from tilewright.core.cache import digest
-from tilewright.frontend.torch.graph import Graph, convert
+from tilewright.frontend.torch.graph import Graph, array_of, convert
 
 _KEPT = 256
 _SYMBOL = re.compile(r"\b[su]\d+\b")
@@ -49,7 +50,7 @@ def _content(module: Any) -> str:
         if node.op == "placeholder":
             parts.append(_described(value))
         elif node.op == "get_attr":
-            parts.append(_bytes(getattr(module, node.target)))
+            parts.append(_bytes(operator.attrgetter(node.target)(module)))
         elif node.op == "output":
             parts += [_described(each.meta.get("val")) for each in node.args[0] if hasattr(each, "meta")]
     names: dict[str, str] = {}
@@ -68,5 +69,4 @@ def _bytes(value: Any) -> str:
 
     if not isinstance(value, torch.Tensor):
         return value.code if hasattr(value, "code") else repr(value)
-    plain = value.detach().contiguous().reshape(-1).view(torch.uint8)
-    return digest(_described(value), plain.numpy().tobytes())
+    return digest(_described(value), array_of(value).tobytes())

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import onnx
 
 from tilewright.core.errors import UnsupportedError
 from tilewright.frontend.torch.conversion import onnx_of
+from tilewright.runtime.interop import to_numpy
 
 #: What an output of the graph is: from what the model returned and what the graph was called with.
 Output = Callable[[Sequence[Any], Sequence[Any]], Any]
@@ -27,6 +30,7 @@ class Graph:
         model: all tensors that the graph takes are inputs, weights too; None where the graph computes nothing.
         inputs: for each input of the model which argument of the graph it is.
         numbers: those of them that are a Python integer which no tensor has as its size.
+        constants: arrays for the inputs of the model that come after those: tensors that the graph holds itself.
         outputs: for each output of the graph how it is made.
         operators: number of operations in the graph.
     """
@@ -34,6 +38,7 @@ class Graph:
     model: onnx.ModelProto | None
     inputs: list[int]
     numbers: list[int] = field(default_factory=list)
+    constants: list[np.ndarray] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     operators: int = 0
 
@@ -51,20 +56,53 @@ def convert(module: Any) -> Graph:
 
     graph = copy.deepcopy(module.graph)
     arguments = [node for node in graph.nodes if node.op == "placeholder"]
+    held, constants = _lift(graph, module, arguments)
     sizes = _sizes(arguments)
-    _read_sizes(graph, arguments, sizes)
+    _read_sizes(graph, arguments, sizes, held)
     kept = [number for number, node in enumerate(arguments) if node is not None]
     numbers = [number for number in kept if not _is_tensor(arguments[number])]
     results, outputs = _outputs(graph, [node and node.name for node in arguments], sizes)
     operators = sum(node.op == "call_function" for node in graph.nodes)
     if not results:
-        return Graph(None, kept, numbers, outputs, operators)
+        return Graph(None, kept, numbers, constants, outputs, operators)
     graph.eliminate_dead_code()
-    program = _program(torch.fx.GraphModule(module, graph), [arguments[number] for number in kept], results)
+    inputs = [*(arguments[number] for number in kept), *held]
+    program = _program(torch.fx.GraphModule(module, graph), inputs, results)
     model = onnx_of(program, f"a graph of {operators} operators")
-    if (len(model.graph.input), len(model.graph.output)) != (len(kept), len(results)):
+    if (len(model.graph.input), len(model.graph.output)) != (len(inputs), len(results)):
         raise UnsupportedError("torch's ONNX exporter left out inputs or outputs of a graph")
-    return Graph(model, kept, numbers, outputs, operators)
+    return Graph(model, kept, numbers, constants, outputs, operators)
+
+
+def array_of(tensor: Any) -> np.ndarray:
+    """A tensor that a graph holds as an array, also while PyTorch traces with tensors that have no values."""
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily():
+        return to_numpy(tensor, "a constant", np.dtype(np.float32))[0]
+
+
+def _lift(graph: Any, module: Any, arguments: list[Any]) -> tuple[list[Any], list[np.ndarray]]:
+    """Let tensors that the graph holds be arguments behind the others; returns these and their values."""
+    import torch
+    from torch._guards import detect_fake_mode
+
+    mode = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
+    held: list[Any] = []
+    arrays: list[np.ndarray] = []
+    for node in [node for node in graph.nodes if node.op == "get_attr"]:
+        value = operator.attrgetter(node.target)(module)
+        if not isinstance(value, torch.Tensor):  # the body of a branch
+            continue
+        anchor = held[-1] if held else arguments[-1] if arguments else None
+        with graph.inserting_after(anchor) if anchor is not None else graph.inserting_before(next(iter(graph.nodes))):
+            lifted = graph.placeholder(f"constant_{len(held)}")
+        lifted.meta["val"] = node.meta["val"] if "val" in node.meta else mode.from_tensor(value, static_shapes=True)
+        node.replace_all_uses_with(lifted)
+        graph.erase_node(node)
+        held.append(lifted)
+        arrays.append(array_of(value))
+    return held, arrays
 
 
 def _is_tensor(node: Any) -> bool:
@@ -93,14 +131,17 @@ def _sizes(arguments: Sequence[Any]) -> dict[Any, tuple[int, int | None]]:
     return found
 
 
-def _read_sizes(graph: Any, arguments: list[Any], sizes: dict[Any, tuple[int, int | None]]) -> None:
+def _read_sizes(graph: Any, arguments: list[Any], sizes: dict[Any, tuple[int, int | None]], held: list[Any]) -> None:
     """Take sizes from the tensors that have them; arguments that nothing reads any more become None."""
     import torch
 
-    last = arguments[-1] if arguments else None
+    last = held[-1] if held else arguments[-1] if arguments else None
     for number, node in enumerate(arguments):
         if _is_tensor(node):
             continue
+        if node.users and not isinstance(node.meta.get("val"), int | torch.SymInt):
+            kind = type(node.meta.get("val")).__name__
+            raise UnsupportedError(f"an argument of a graph is a {kind}: only tensors and integers can be compiled")
         tensor, axis = sizes.get(_symbol(node.meta.get("val")), (number, None))
         if axis is not None and node.users:
             with graph.inserting_after(last):

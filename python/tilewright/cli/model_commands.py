@@ -126,12 +126,14 @@ def _run(options: argparse.Namespace) -> int:
     outputs = flat(model)(**inputs)
     seconds = time.perf_counter() - start
     for name, value in outputs.items():
-        print(f"{name}: {list(value.shape)} {value.dtype}  {_summary(value)}")
+        print(f"{name}: {_described(value)}")
     print(f"first run {seconds * 1e3:.2f} ms, {model.runs_on}")
     if options.output:
-        np.savez(options.output, **dict(outputs.items()))
+        np.savez(options.output, **{name: _kept(name, value) for name, value in outputs.items()})
     if options.compare is None:
         return 0
+    if any(not isinstance(value, np.ndarray) or value.dtype == object for value in outputs):
+        raise UserError("--compare compares numbers, and this model gives strings or dicts; compare it in Python")
     return _compare(options, model, inputs, dict(outputs.items()))
 
 
@@ -140,6 +142,23 @@ def _with_inputs(options: argparse.Namespace) -> tuple[Any, dict[str, np.ndarray
     model = arguments.open_model(options, all_sizes=True, each_size=True)
     inputs = arguments.make_inputs(model, options.input, options.seed, options.size)
     return (model.for_inputs(**inputs) if hasattr(model, "for_inputs") else model), inputs
+
+
+def _described(value: Any) -> str:
+    """A result in one line: numbers, strings, or dicts."""
+    if isinstance(value, list):
+        return f"{len(value)} dicts  {value[0] if value else ''}"
+    if value.dtype != object:
+        return f"{list(value.shape)} {value.dtype}  {_summary(value)}"
+    flat = value.reshape(-1).tolist()
+    return f"{list(value.shape)} string  [{', '.join(flat[:4])}{', ...' if len(flat) > 4 else ''}]"
+
+
+def _kept(name: str, value: Any) -> np.ndarray:
+    """A result as an .npz file holds it."""
+    if isinstance(value, list):
+        raise UserError(f"output {name} gives dicts, which no .npz file holds: run the model from Python")
+    return value.astype(str) if value.dtype == object else value
 
 
 def _summary(value: np.ndarray) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.core.dtypes import to_numpy
+from tilewright.core.errors import UserError
 
 if TYPE_CHECKING:
     from tilewright.runtime import TensorSpec
@@ -50,16 +51,26 @@ class Measurement:
 
 
 def random_inputs(specs: Sequence[TensorSpec], seed: int = 0) -> dict[str, np.ndarray]:
-    """Return random arrays: floats in [-1, 1), integers 0 or 1 (safe as an index into any table of two rows)."""
+    """Return random arrays: floats in [-1, 1), integers 0 or 1 (safe as an index into any table of two rows).
+
+    Strings are "0" or "1": some models read numbers from them.
+
+    Raises:
+        UserError: an input is a dict.
+    """
     generator = np.random.default_rng(seed)
     return {spec.name: _random(spec, generator) for spec in specs}
 
 
 def _random(spec: TensorSpec, generator: np.random.Generator) -> np.ndarray:
-    dtype = to_numpy(spec.dtype)
+    if spec.dtype == "map":
+        raise UserError(f"input {spec.name} is a dict, which stands in no file and is not made up: call it from Python")
+    text = spec.dtype == "string"
+    dtype = to_numpy("i64" if text else spec.dtype)
     shape = [size if isinstance(size, int) and size >= 0 else _OPEN_SIZE for size in spec.shape]
     if dtype.kind in "iub":
-        return generator.integers(0, 2, shape).astype(dtype)
+        numbers = generator.integers(0, 2, shape).astype(dtype)
+        return numbers.astype(str) if text else numbers
     return (generator.random(shape) * 2 - 1).astype(dtype)
 
 

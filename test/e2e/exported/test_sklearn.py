@@ -20,7 +20,7 @@ import tilewright as tw
 sklearn = pytest.importorskip("sklearn")
 skl2onnx = pytest.importorskip("skl2onnx")
 
-from sklearn import (  # noqa: E402
+from sklearn import (  # noqa: E402  # pyright: ignore[reportMissingImports]
     cluster,
     discriminant_analysis,
     ensemble,
@@ -36,7 +36,7 @@ from sklearn import (  # noqa: E402
     svm,
     tree,
 )
-from sklearn.datasets import make_classification  # noqa: E402
+from sklearn.datasets import make_classification  # noqa: E402  # pyright: ignore[reportMissingImports]
 
 X, Y = make_classification(200, 8, n_informative=5, n_classes=3, random_state=0)
 X, NAMES = X.astype(np.float32), np.array(["setosa", "versicolor", "virginica"])[Y]

@@ -88,6 +88,10 @@ class TextModel:
         names = tuple(value.name for value in known.outputs)
         return Outputs((values[name] for name in names), names)
 
+    def for_inputs(self, *_: Any, **__: Any) -> TextModel:
+        """The model that serves such inputs: this one, whatever their sizes."""
+        return self
+
     def _bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs by name; strings as arrays of them."""
         inputs = self._boundary.inputs

@@ -149,3 +149,36 @@ def test_saved_and_loaded(tmp_path):
         x = words(*"abc"[:rows]).reshape(-1, 1)
         assert loaded(x)[0] == compiled(x)[0] == [{"no": v * v, "yes": v} for v in (1.5, 2.5, 0.0)[:rows]]
     assert str(loaded.inputs[0]) == "x: [rows, 1] string" and loaded.outputs[0].dtype == "map"
+
+
+def test_inputs_are_made_up():
+    """Strings for a trial run; maps are refused."""
+    from tilewright.report.measure import random_inputs
+    from tilewright.runtime import TensorSpec
+
+    made = random_inputs([TensorSpec("x", "string", (2, 3))])["x"]
+    assert made.shape == (2, 3) and set(made.reshape(-1)) <= {"0", "1"}
+    with pytest.raises(UserError, match="input x is a dict"):
+        random_inputs([TensorSpec("x", "map", ())])
+
+
+def test_command_line(tmp_path, capsys):
+    """Strings are made up and shown; what no file or comparison holds is said."""
+    from tilewright.cli import main
+
+    nodes = [
+        node("LabelEncoder", "x", "n", ML, keys_strings=["0", "1"], values_floats=[1.5, 2.5], default_float=0.0),
+        node("LabelEncoder", "x", "y", ML, keys_strings=["0", "1"], values_strings=["no", "yes"]),
+        node("ZipMap", "n", "z", ML, classlabels_strings=["so"]),
+    ]
+    from text_models import rows_of_maps
+
+    model = graph(nodes, [value("x", STRING, 2, 1)], [value("y", STRING, 2, 1), rows_of_maps("z", STRING)])
+    path = tmp_path / "text.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert main(["run", str(path), "--target", "reference"]) == 0
+    said = capsys.readouterr().out
+    assert "y: [2, 1] string  [" in said and "z: 2 dicts  {'so': " in said
+    for more, why in ((["--compare", "onnxruntime"], "compares numbers"), (["-o", str(tmp_path / "y.npz")], "no .npz")):
+        assert main(["run", str(path), "--target", "reference", *more]) != 0
+        assert why in capsys.readouterr().err

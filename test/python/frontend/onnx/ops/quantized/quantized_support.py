@@ -47,7 +47,7 @@ def run_runtime(model: onnx.ModelProto, arrays: dict[str, np.ndarray]) -> list[n
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.log_severity_level = 1, 4
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, arrays)
+    return [np.asarray(result) for result in session.run(None, arrays)]
 
 
 def beside_runtime(op: str, inputs: list, known: tuple = (), want=None, more: dict | None = None, **attributes) -> None:

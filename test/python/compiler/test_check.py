@@ -62,7 +62,7 @@ def test_open_dimensions_count_as_one() -> None:
 def test_inputs_of_unsupported_types_are_told_with_the_operators() -> None:
     verdict = tw.check(model(helper.make_node("Strange", ["x"], ["y"], domain="own"), kind=TensorProto.STRING))
     assert not verdict
-    assert "input x holds strings" in verdict.problems[0] and "own.Strange: y" in verdict.problems[1]
+    assert "reads x, which holds strings" in verdict.problems[0] and "own.Strange: y" in verdict.problems[1]
 
 
 def test_what_runs_as_scalar_loops_is_a_remark() -> None:

@@ -30,9 +30,9 @@ def collect(source: ModelSource, shapes: Shapes | None = None) -> Coverage:
         UserError: not a valid model, or its shapes are not fixed.
     """
     model, folder = load_model(source)
-    model, _ = lowered(model, shapes)
     coverage = Coverage()
     try:
+        model, _ = lowered(model, shapes)
         inputs = graph_inputs(model, shapes)
     except UnsupportedError as error:  # nothing can be imported without inputs, but operators can be looked up
         coverage.problems += [error.message, *_missing_operators(model)]

@@ -53,7 +53,7 @@ FAILING = """
 g (float[2,3] x, int64[1] k) => (float[2,3] y, float[2,3] z) {
   a = my.Unknown(x)
   b = Relu(a)
-  c = StringNormalizer(b)
+  c = ImageDecoder(b)
   y = Add(x, x)
   z = Identity(c)
 }

@@ -137,7 +137,7 @@ def test_whole_shape_that_does_not_fit():
 
 def test_unsupported_operators_are_listed_at_once():
     nodes = [
-        helper.make_node("StringNormalizer", ["s"], ["t"], name="first"),
+        helper.make_node("ImageDecoder", ["s"], ["t"], name="first"),
         helper.make_node("Relu", ["x"], ["r"], name="fine"),
         helper.make_node("NoSuchOp", ["r"], ["y"], name="second", domain="my.domain"),
         helper.make_node("NoSuchOp", ["y"], ["z"], name="third", domain="my.domain"),
@@ -146,7 +146,7 @@ def test_unsupported_operators_are_listed_at_once():
     with pytest.raises(UnsupportedError) as caught:
         import_onnx(model)
     text = str(caught.value)
-    assert "StringNormalizer: first" in text
+    assert "ImageDecoder: first" in text
     assert "my.domain.NoSuchOp: second, third" in text
     assert "Relu" not in text
 
@@ -370,13 +370,20 @@ def test_complex_weights(dtype):
     np.testing.assert_array_equal(interpret(import_onnx(model), {})[0], weight)
 
 
-def test_strings_are_refused():
-    x = [value("y", TensorProto.STRING, [1])]
-    weights = {"w": np.array(["a"], object)}
-    with pytest.raises(UnsupportedError, match="initializer w holds strings"):
-        import_onnx(model_of([helper.make_node("Identity", ["w"], ["y"])], [], x, weights))
-    with pytest.raises(UnsupportedError, match="input x holds strings"):
-        import_onnx(model_of([helper.make_node("Identity", ["x"], ["y"])], [value("x", TensorProto.STRING, [1])], x))
+def test_strings_in_a_branch_are_refused():
+    """Those of the graph itself are codes: see text/."""
+    both = {
+        name: helper.make_graph([helper.make_node("Identity", ["x"], [name])], name, [], [text_value(name)])
+        for name in ("then_branch", "else_branch")
+    }
+    node = helper.make_node("If", ["c"], ["y"], **both)
+    inputs = [value("c", TensorProto.BOOL, []), text_value("x")]
+    with pytest.raises(UnsupportedError, match="If: a subgraph of it reads x, which holds strings"):
+        import_onnx(model_of([node], inputs, [text_value("y")]))
+
+
+def text_value(name: str):
+    return value(name, TensorProto.STRING, [1])
 
 
 def test_names_that_two_nodes_make_are_refused():

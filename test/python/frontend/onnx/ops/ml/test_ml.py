@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support import check_numbers, feeds, interpret, node_model
 
-from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.core.errors import UserError
 from tilewright.frontend import import_onnx
 
 _RANDOM = np.random.default_rng(10)
@@ -52,10 +52,10 @@ def test_label_encoder():
     run("LabelEncoder", np.float32([-2, np.nan, 7, 1.5]), version=4, **numbers)
 
 
-def test_strings_are_refused_with_the_reason():
+def test_strings_are_codes_with_words_around():
     model = node_model("LabelEncoder", [np.array([1])], domain=ML, version=2, keys_int64s=[1], values_strings=["a"])
-    with pytest.raises(UnsupportedError, match="values_strings"):
-        import_onnx(model)
+    boundary = import_onnx(model).boundary
+    assert boundary is not None and boundary["words"] == ("a", "_Unused") and boundary["texts"] == ["y0"]
 
 
 def test_one_hot_encoder():

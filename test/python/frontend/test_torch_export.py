@@ -109,7 +109,7 @@ def test_the_form_of_results_and_their_names(tmp_path) -> None:
 def test_sizes_that_dynamic_shapes_leave_open() -> None:
     x = torch.randn(2, 3)
     model = tw.compile(Nested().eval(), example_inputs=(x,), dynamic_shapes={"x": {0: torch.export.Dim("batch")}})
-    assert str(model.inputs[0]) == "x: batchx3xf32"
+    assert model.inputs[0].shape == ("batch", 3)
     for size in (2, 5):
         x = torch.randn(size, 3)
         torch.testing.assert_close(model(x), Nested()(x))

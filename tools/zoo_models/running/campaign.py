@@ -16,6 +16,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from bench import records
+
 FORMS = ("fixed", "open")
 
 
@@ -52,10 +54,8 @@ def load(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def save(path: Path, rows: dict[str, dict[str, Any]], about: dict[str, Any]) -> None:
-    """Write all rows, one a line."""
-    lines = ",\n".join(json.dumps(rows[name], sort_keys=True) for name in sorted(rows))
-    text = json.dumps({"suite": "zoo", **about}, sort_keys=True)
-    path.write_text(f'{text[:-1]}, "rows": [\n{lines}\n]}}\n')
+    """Write all rows, as the benchmarks store theirs."""
+    records.write(path, {"zoo": True, **about, "rows": [rows[name] for name in sorted(rows)]})
 
 
 def run(root: Path, names: Sequence[str], targets: Sequence[str], forms: Sequence[str], options: Any) -> int:

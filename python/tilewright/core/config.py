@@ -122,7 +122,12 @@ def _default_cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "tilewright"
 
 
-cache_dir = Setting("TILEWRIGHT_CACHE_DIR", Path, _default_cache_dir, "folder of the compile cache")
+def _parse_cache_dir(text: str) -> Path:
+    """Parse a folder; an empty text is the default, as in a shell that unsets a variable so, not the current folder."""
+    return Path(text) if text else _default_cache_dir()
+
+
+cache_dir = Setting("TILEWRIGHT_CACHE_DIR", _parse_cache_dir, _default_cache_dir, "folder of the compile cache")
 cache = Setting("TILEWRIGHT_CACHE", parse_bool, True, "0 switches the compile cache off")
 cache_size = Setting("TILEWRIGHT_CACHE_SIZE", parse_size, 4 << 30, "largest size of the compile cache, e.g. 4G")
 threads = Setting("TILEWRIGHT_THREADS", _parse_count, 0, "threads per call by default; 0: all cores available")

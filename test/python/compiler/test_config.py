@@ -61,6 +61,7 @@ def test_default_cache_dir(monkeypatch):
     monkeypatch.delenv("TILEWRIGHT_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", "/caches")
     assert config._default_cache_dir() == Path("/caches/tilewright")
+    assert config.cache_dir._parse("") == Path("/caches/tilewright")  # not the current folder
 
 
 def test_only_config_reads_our_variables():

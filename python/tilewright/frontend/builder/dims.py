@@ -191,6 +191,11 @@ class Dim:
         """What it is made of: keys, of one alone for a size that is made of no others."""
         return frozenset(atom.key for product in self.terms for atom in product)
 
+    def is_made_of(self, other: Dim) -> bool:
+        """Whether it has an atom of another one, or is taken to be made of one: the other cannot be taken to be it."""
+        taken = {atom.key for product in _resolved(self.terms) for atom in product}
+        return not other.atoms.isdisjoint(self.atoms | taken)
+
     @property
     def is_alone(self) -> bool:
         """Whether it is made of no others."""

@@ -56,7 +56,7 @@ class Symbols:
         if not a.atoms | b.atoms <= names.keys():
             return None
         for one, other in ((b, a), (a, b)):
-            if one.is_alone and len(other.atoms) > 1 and not one.atoms & other.atoms:
+            if one.is_alone and len(other.atoms) > 1 and not other.is_made_of(one):
                 (name,) = (names[atom] for atom in one.atoms)
                 others = " and ".join(sorted(names[atom] for atom in other.atoms))
                 message = f"the size {name} must be that of what it meets, which follows from {others}"

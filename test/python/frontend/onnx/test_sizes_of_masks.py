@@ -105,3 +105,14 @@ def test_a_mask_with_a_size_of_its_own(tmp_path) -> None:
     np.testing.assert_allclose(compiled(*arrays)["y"], expected, rtol=1e-5, atol=1e-5)
     with pytest.raises(tw.UserError):
         compiled(arrays[0], arrays[1], np.zeros((2, 7), np.float32))
+
+
+def test_sizes_that_follow_from_each_other() -> None:
+    """`total` is taken to be past + new, so `past` is not taken to be total + new as well: it would have no end."""
+    g = Graph("circle", 17)
+    past, new, total = (g.input(name, np.float32, [name]) for name in ("past", "new", "total"))
+    g.output(g.op("Add", g.op("Concat", past, new, axis=0), total), "y", np.float32, [None])
+    g.output(g.op("Add", g.op("Concat", total, new, axis=0), past), "z", np.float32, [None])
+    text = tw.compile(g.model(), stop_after="import")
+    assert "the size total must be that of what it meets, which follows from new and past" in text
+    assert "the size past must be" not in text

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.core.errors import TAKEN_EQUAL, TilewrightError, UserError
+from tilewright.core.errors import TAKEN_EQUAL, InternalError, TilewrightError, UserError
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.interop import to_numpy
 from tilewright.runtime.manifest import TensorSpec
@@ -54,16 +54,19 @@ def general_model(
 
     Raises:
         UserError: none can be compiled, and `sizes` asks for it.
+        InternalError: the same, by a fault of the compiler.
     """
     found = General(reason="sizes='each' asks for code for each set of sizes")
     if sizes != "each":
-        found = _general(build, inputs, target)
+        found = _general(build, inputs, target, wanted=sizes == "general")
     if found.model is None and sizes == "general":
         raise UserError(f"sizes='general': there is no code for all sizes at once: {found.reason}")
     return found
 
 
-def _general(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | None]], target: Target) -> General:
+def _general(
+    build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | None]], target: Target, wanted: bool
+) -> General:
     if not target.compiles:
         return General(reason=f"target {target.name} compiles nothing")
     if any(dims is None for _, _, dims in inputs) or not inputs:
@@ -71,6 +74,11 @@ def _general(build: Callable[[], Any], inputs: Sequence[tuple[str, str, Dims | N
         return General(reason="the number of dimensions of an input is open; give its shape with shapes=")
     try:
         model = build()
+    except InternalError as error:  # no fault of the model: told whole, so that it can be reported
+        if wanted:
+            raise
+        log.warning("compiling for each set of sizes: code for all sizes met an internal error: %s", error)
+        return General(reason=f"an internal error ({error.message})")
     except TilewrightError as error:
         log.warning("compiling for each set of sizes: sizes must be known for this model (%s)", error.message)
         return General(reason=f"sizes must be known for this model ({error.message})")

@@ -103,6 +103,19 @@ def test_why_there_is_no_code_for_all_sizes() -> None:
         general_model(*arguments, "general", SimpleNamespace(compiles=True))
 
 
+def test_an_internal_error_is_no_fault_of_the_sizes(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise tw.InternalError("a pass failed", command="tile-opt x.mlir")
+
+    arguments = fail, [("x", "f32", ("n",))]
+    with caplog.at_level(logging.WARNING, "tilewright"):
+        found = general_model(*arguments, "auto", SimpleNamespace(compiles=True))
+    assert found.model is None and found.reason == "an internal error (a pass failed)"
+    assert "sizes must be known" not in caplog.text and "reproduce: tile-opt x.mlir" in caplog.text
+    with pytest.raises(tw.InternalError, match="a pass failed"):
+        general_model(*arguments, "general", SimpleNamespace(compiles=True))
+
+
 def test_either_form_can_be_asked_for() -> None:
     assert tw.compile(model(["n", 3]), sizes="general").general is not None
     each = tw.compile(model(["n", 3]), sizes="each")

@@ -16,6 +16,9 @@ from tilewright.generation import names as conventions
 from tilewright.generation.cache import Cache, Part
 from tilewright.generation.names import Names
 
+#: Logits of the same tokens differ less from each other, as a part of the range that they have; rounding is below it.
+_SAME = 0.02
+
 
 class Decoder:
     """A compiled model whose sequence and past are open.
@@ -27,10 +30,10 @@ class Decoder:
     Attributes:
         parts: the inputs of the past.
         batches: whether it takes several requests at once.
-        pads: whether requests of unequal lengths may be rows of one batch: padding is masked, and positions are given.
+        masks: whether it takes a mask and positions, so that padding may be before the tokens of a row.
         longest: the most tokens of a call; None: any number.
-        least: the least length of the past.
-        most: the largest length of past and new tokens; None: any.
+        least: the least length of the past; a prompt begins behind that much padding.
+        most: the most tokens of a request, by the sizes that the model takes; None: any number.
         extra: inputs that are neither tokens nor past, mask, positions.
 
     Raises:
@@ -51,7 +54,7 @@ class Decoder:
         if not self.batches and self._batch_name != 1:
             raise UserError(f"the batch of {self.names.ids} is fixed at {self._batch_name}: export it open, or as 1")
         self.parts = [self._part(old, new) for old, new in self.names.past]
-        self.pads = bool(self.names.mask and self.names.positions)
+        self.masks = bool(self.names.mask and self.names.positions)
         known = {self.names.ids, self.names.mask, self.names.positions, *(part.past for part in self.parts)}
         self.extra = [spec.name for spec in model.inputs if spec.name not in known]
         self.least, self.most = self._range()
@@ -77,7 +80,7 @@ class Decoder:
         return Part(past, present, shape, to_numpy(spec.dtype), batch, along[0])
 
     def _range(self) -> tuple[int, int | None]:
-        """The least length of the past, and the largest of all tokens, by what the model says of its dimensions."""
+        """The least length of the past, and the most tokens behind it, by what the model says of its dimensions."""
         ranges = getattr(self._model, "ranges", {})
         part = self.parts[0]
         least, high = ranges.get(self._sizes[part.past][part.along], (0, None))
@@ -86,7 +89,7 @@ class Decoder:
             total = self._sizes[self.names.mask][-1]
             high = ranges.get(total, (0, None))[1]
             most += [] if high is None else [high]
-        return least, min(most, default=None)
+        return least, min((n - least for n in most), default=None)
 
     def step(self, cache: Cache, ids: np.ndarray, extra: Mapping[str, Any]) -> np.ndarray:
         """Run new tokens [rows, count] of each request; the cache holds them then, too.
@@ -114,6 +117,23 @@ class Decoder:
         for first in range(0, len(tokens), size):
             logits = self.step(cache, ids[:, first : first + size], extra)
         return cache, logits
+
+    def takes_padding(self) -> bool:
+        """Whether a row with padding before it gives what it gives alone, by a trial of a few tokens.
+
+        A mask and positions do not say so: GroupQueryAttention, for one, only counts the mask's tokens, and takes them
+        for the first places.
+        """
+        try:
+            short, long = (self.begin(tokens, {}, len(tokens))[0] for tokens in ([0], [1, 0, 1, 0]))
+            rows = Cache(self.parts)
+            rows.join(short)
+            rows.join(long)
+            together = self.step(rows, np.array([[1], [1]]), {})[0].astype(np.float64)
+            alone = self.step(short, np.array([[1]]), {})[0].astype(np.float64)
+        except UserError:  # sizes that it does not take
+            return False
+        return bool(np.abs(together - alone).max() <= _SAME * np.ptp(alone))
 
     def check_extra(self, extra: Mapping[str, Any]) -> None:
         """Check the names of what a request gives besides tokens.

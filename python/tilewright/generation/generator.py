@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from tilewright.generation.names import Names
 from tilewright.generation.request import Request, is_batch, stop_set, tokens_of
 from tilewright.generation.sampling import sampler
 
+log = logging.getLogger("tilewright")
+
 
 class Generator:
     """Continues prompts with a decoder that takes keys and values of the past, and returns them with the new ones.
 
     The past stays with the generator. Requests are steps of one batch: each joins when there is room, and leaves when
-    it ends. Not for several threads at once.
+    it ends. One thread steps and cancels; others may submit.
 
     Args:
         model: a compiled model with open sequence and past (``batch`` too, if requests shall run together), the path of
@@ -34,8 +37,9 @@ class Generator:
         chunk: tokens of a prompt that a call takes at most.
         names: inputs and outputs that have unusual names.
         pads: whether requests of unequal lengths may run together: the shorter ones get padding before them, which the
-            mask hides. By default where the model takes a mask and positions. With a mask alone say True if the model
-            counts positions by the mask.
+            mask hides. By default where the model takes a mask and positions, and a trial (when such requests first
+            meet) gives a padded row the same logits. With a mask alone say True if the model counts positions by it;
+            what is said is not tried.
         options: for :func:`tilewright.compile` (``target``, ``threads``, ``precision``, ...).
 
     Raises:
@@ -54,15 +58,14 @@ class Generator:
         **options: Any,
     ) -> None:
         for what, value in (("capacity", capacity), ("batch", batch), ("chunk", chunk)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise UserError(f"{what} must be a whole number >= 1, got {value!r}")
+            _require_count(what, value)
         self.model = _opened(model, options)
         self._decoder = Decoder(self.model, names)
         most = self._decoder.most
         self.capacity = capacity if most is None else min(capacity, most)
         self.batch = batch if self._decoder.batches and not self._decoder.extra else 1
         self._chunk = chunk
-        self._pads = self._decoder.pads if pads is None else pads
+        self._pads = pads if pads is not None or self._decoder.masks else False
         self._cache = Cache(self._decoder.parts)
         self._running: list[Request] = []
         self._waiting: deque[Request] = deque()
@@ -102,8 +105,8 @@ class Generator:
                 missing or unknown.
         """
         tokens = tokens_of(prompt)
-        if max_tokens is not None and max_tokens < 1:
-            raise UserError(f"max_tokens must be at least 1, got {max_tokens}")
+        if max_tokens is not None:
+            _require_count("max_tokens", max_tokens)
         if len(tokens) > self.capacity:
             raise self._full(f"the prompt has {len(tokens)}")
         self._decoder.check_extra(inputs or {})
@@ -124,7 +127,8 @@ class Generator:
     def step(self) -> list[tuple[Request, int]]:
         """Make the next token of each request under way, after waiting ones have joined. Returns them in order.
 
-        A request whose cache is full ends with an error, which :meth:`Request.result` raises; others go on.
+        A request whose cache is full, that the model does not take, or whose logits are no numbers ends with an error,
+        which :meth:`Request.result` raises; others go on.
         """
         self._end_full()
         made = self._decode() if self._running else []
@@ -151,9 +155,15 @@ class Generator:
             UserError: as for :meth:`submit`; the cache was full before a request ended.
         """
         several = is_batch(prompts)
-        requests = [self.submit(prompt, **options) for prompt in (prompts if several else [prompts])]
-        while not all(request.done for request in requests):
-            self.step()
+        requests: list[Request] = []
+        try:
+            for prompt in prompts if several else [prompts]:
+                requests.append(self.submit(prompt, **options))
+            while not all(request.done for request in requests):
+                self.step()
+        finally:  # where one is refused, or the run is interrupted, the others do not stay
+            for request in requests:
+                self.cancel(request)
         results = [request.result() for request in requests]
         return results if several else results[0]
 
@@ -168,10 +178,42 @@ class Generator:
             self.cancel(request)
 
     def _decode(self) -> list[tuple[Request, int]]:
-        """A step of the batch: the last token of each goes in."""
-        ids = np.array([[request.tokens[-1]] for request in self._running])
-        logits = self._decoder.step(self._cache, ids, self._running[0].inputs)
-        return [(request, request.take(row)) for request, row in zip(self._running, logits, strict=True)]
+        """A step of the batch: the last token of each goes in.
+
+        What the model does not take (a position behind its table, a size) it takes least from the longest request: that
+        one ends, and the others try again.
+        """
+        while self._running:
+            ids = np.array([[request.tokens[-1]] for request in self._running])
+            try:
+                logits = self._decoder.step(self._cache, ids, self._running[0].inputs)
+            except UserError as error:
+                self._running[self._cache.starts.index(min(self._cache.starts))].fail(error)
+                self._leave()
+                continue
+            return self._taken(self._running, logits)
+        return []
+
+    def _taken(self, requests: Sequence[Request], logits: np.ndarray) -> list[tuple[Request, int]]:
+        """Those that have another token, with it."""
+        made = []
+        for request, row in zip(requests, logits, strict=True):
+            token = request.take(row)
+            made += [] if token is None else [(request, token)]
+        return made
+
+    def _fits(self, request: Request) -> bool:
+        """Whether a request may be a row beside those that are under way."""
+        if not self._running or len(request.prompt) == self._cache.tokens(0):
+            return True
+        if self._pads is None:
+            self._pads = self._decoder.takes_padding()
+            if not self._pads:
+                log.warning(
+                    "rows with padding before them do not give what they give alone, though the model takes a mask and "
+                    "positions: requests of unequal lengths run one after the other (pads=True: together all the same)"
+                )
+        return self._pads
 
     def _admit(self) -> list[tuple[Request, int]]:
         """Run prompts of waiting requests, and let them join; the first token of each."""
@@ -179,15 +221,15 @@ class Generator:
         self._leave()
         while self._waiting and len(self._running) < self.batch:
             request = self._waiting[0]
-            if self._running and not self._pads and len(request.prompt) != self._cache.tokens(0):
+            if not self._fits(request):
                 break  # rows of unequal lengths would be wrong: it waits until the others have left
             self._waiting.popleft()
             try:
                 cache, logits = self._decoder.begin(request.prompt, request.inputs, self._chunk)
             except UserError as error:  # of this request alone: its inputs, a size that the model does not take
-                request.reason, request.error = "error", error
+                request.fail(error)
                 continue
-            made.append((request, request.take(logits[0])))
+            made += self._taken([request], logits)
             if not request.done:
                 self._cache.join(cache)
                 self._running.append(request)
@@ -213,6 +255,11 @@ class Generator:
     def __repr__(self) -> str:
         """Return what it holds."""
         return f"<tilewright.Generator of {self.model!r}, {len(self._running)} running, {len(self._waiting)} waiting>"
+
+
+def _require_count(what: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise UserError(f"{what} must be a whole number >= 1, got {value!r}")
 
 
 def _opened(model: Any, options: Mapping[str, Any]) -> Any:

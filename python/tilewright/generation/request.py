@@ -28,7 +28,8 @@ class Request:
         tokens: those made so far.
         reason: why it ended: ``stop``, ``length`` (the limit), ``full`` (the cache), ``error``, ``cancelled``; empty
             while it has not.
-        error: what its user has to know: that the cache was full, or what the model said of its inputs.
+        error: what its user has to know: that the cache was full, what the model said of its inputs, or that logits
+            were no numbers.
     """
 
     prompt: tuple[int, ...]
@@ -57,8 +58,25 @@ class Request:
             raise UserError("the request has not ended yet: step() the generator, or run() it")
         return self.tokens
 
-    def take(self, logits: np.ndarray) -> int:
-        """Choose the next token by logits [vocabulary], and end where it says so; returns it."""
+    def fail(self, error: UserError) -> None:
+        """End with an error."""
+        self.reason, self.error = "error", error
+
+    def take(self, logits: np.ndarray) -> int | None:
+        """Choose the next token by logits [vocabulary], and end where it says so; returns it.
+
+        Where the largest of them is NaN or infinite there is none, and the request ends with an error.
+        """
+        top = logits.max()  # NaN, if one is
+        if not np.isfinite(top):
+            place = len(self.prompt) + len(self.tokens)
+            self.fail(
+                UserError(
+                    f"the logits behind {place} tokens have {top} as their largest: the model computed no "
+                    "numbers (f16 may overflow: export it in f32 or bf16)"
+                )
+            )
+            return None
         token = self.choose(logits)
         self.tokens.append(token)
         if token in self.stop:
@@ -84,8 +102,15 @@ def tokens_of(prompt: Any) -> tuple[int, ...]:
 
 
 def stop_set(stop: int | Collection[int]) -> frozenset[int]:
-    """Tokens that end a request, from one or several."""
-    return frozenset(map(int, stop)) if isinstance(stop, Collection) else frozenset({int(stop)})
+    """Tokens that end a request, from one or several.
+
+    Raises:
+        UserError: one is no whole number.
+    """
+    tokens = list(stop) if isinstance(stop, Collection) else [stop]
+    if wrong := [token for token in tokens if isinstance(token, bool) or not isinstance(token, int | np.integer)]:
+        raise UserError(f"stop is a token or several (whole numbers), got {wrong[0]!r}")
+    return frozenset(map(int, tokens))
 
 
 def is_batch(prompts: Any) -> bool:

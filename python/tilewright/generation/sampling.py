@@ -24,7 +24,7 @@ def sampler(top_k: int | None = None, temperature: float = 1.0, seed: int | None
         seed: of the random numbers, which are the request's own: the same seed and logits give the same tokens.
 
     Raises:
-        UserError: `top_k` is less than 1, or `temperature` is not above 0.
+        UserError: `top_k` is less than 1, `temperature` is not above 0, or `seed` is less than 0.
     """
     if top_k is None:
         return greedy
@@ -32,6 +32,8 @@ def sampler(top_k: int | None = None, temperature: float = 1.0, seed: int | None
         raise UserError(f"top_k must be a whole number >= 1, got {top_k!r}; None takes the best token")
     if not temperature > 0:
         raise UserError(f"temperature must be above 0, got {temperature!r}; top_k=None takes the best token")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0):
+        raise UserError(f"seed must be a whole number >= 0, got {seed!r}; None takes another one each time")
     random = np.random.default_rng(seed)
 
     def draw(logits: np.ndarray) -> int:

@@ -122,6 +122,16 @@ def test_a_full_cache_is_an_error_with_its_size(padded) -> None:
     assert generator.generate(PROMPTS[2], max_tokens=6) == long.tokens
 
 
+def test_a_position_behind_the_table_ends_its_request_alone(padded) -> None:
+    generator = tw.Generator(padded)
+    long, short = generator.submit(PROMPTS[2]), generator.submit(PROMPTS[1], max_tokens=60)
+    generator.run()
+    assert long.reason == "error" and len(long.prompt) + len(long.tokens) == SIZES["positions"] + 1
+    with pytest.raises(tw.UserError, match="an index lies outside of axis 0 of the data, which has 64 elements"):
+        long.result()
+    assert short.result() == whole(padded, PROMPTS[1], 60)
+
+
 def test_requests_that_are_cancelled(padded) -> None:
     generator = tw.Generator(padded, batch=2)
     requests = [generator.submit(p, max_tokens=9) for p in PROMPTS[:3]]
@@ -152,7 +162,7 @@ def test_wrong_arguments(padded) -> None:
     for prompt in ([], [1.5], [[1], [2]], "text"):
         with pytest.raises(tw.UserError, match="a prompt is a list of at least one token"):
             generator.submit(prompt)
-    with pytest.raises(tw.UserError, match="max_tokens must be at least 1"):
+    with pytest.raises(tw.UserError, match="max_tokens must be a whole number >= 1, got 0"):
         generator.submit([1], max_tokens=0)
     with pytest.raises(tw.UserError, match="top_k must be a whole number"):
         generator.submit([1], top_k=0)

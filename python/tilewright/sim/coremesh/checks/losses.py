@@ -17,34 +17,17 @@ an input that is overwritten, which may be room that is free (as in a cache, or 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.field import Field, core_name
 from tilewright.sim.coremesh.checks.races import Slots, accesses
-from tilewright.sim.coremesh.checks.stale import Arrival, Stale
+from tilewright.sim.coremesh.checks.stale import Stale, Value
 from tilewright.sim.coremesh.program import Cores, Program, Recv, Relay, Slot, Wait
 from tilewright.sim.coremesh.steps import Step, unroll
 
 #: Losses that are reported at most.
 _MOST = 8
-
-
-@dataclass(eq=False)
-class _Value:
-    """What ``where`` put into a slot, on the cores of ``mask`` that have not read it yet.
-
-    Attributes:
-        received: by which instruction, of messages.
-        number: of the step that put it there; -1: an input.
-    """
-
-    where: str
-    mask: np.ndarray
-    received: Recv | None
-    number: int = -1
 
 
 def lost_values(program: Program, field: Field | None = None, steps: list[Step] | None = None) -> tuple[str, ...]:
@@ -63,29 +46,31 @@ class _Losses:
     def __init__(self, program: Program, field: Field) -> None:
         self.program, self.field = program, field
         self.slots = Slots(program, field)
-        self.values: dict[tuple[str, int], list[_Value]] = {}
+        self.values: dict[tuple[str, int], list[Value]] = {}
         self.steps: list[Step] = []
-        self.stale = Stale(self.slots, [])
+        self.stale = Stale(field, [])
         self.summed: set[str] = set()
         self.found: dict[str, None] = {}
 
     def run(self, steps: list[Step]) -> None:
-        self.steps, self.stale = steps, Stale(self.slots, steps)
+        self.steps, self.stale = steps, Stale(self.field, steps)
         self.summed = {one.instruction.outgoing for one in steps if isinstance(one.instruction, Relay)}
         everyone = np.ones((1, 1), dtype=bool)
         for place in self.program.inputs:
             where = f"input '{place.name}'"
             for key, mask in self.slots.slots(place.slot, everyone, Cores(order=place.order), (), where):
-                self.values.setdefault(key, []).append(_Value(where, mask, None))
+                self.values.setdefault(key, []).append(Value(where, mask, None))
         for number, step in enumerate(steps):
-            if not isinstance(step.instruction, Wait):
+            if isinstance(step.instruction, Wait):
+                self.stale.wait(step.instruction.tokens)
+            else:
                 self._step(number)
         for place in self.program.outputs:
             self._touch(len(steps), place.slot, everyone, Cores(order=place.order), (), "read")
         for key, values in self.values.items():
             for value in values:
-                self._check_not_stale(value, value.mask, key, len(steps))
-                if value.received:
+                self.stale.check(key, value, value.mask)
+                if value.received and value.mask.any():
                     self._report(value.mask, f"what {value.where} puts into {_slot(key)} is never used")
 
     def _step(self, number: int) -> None:
@@ -100,20 +85,33 @@ class _Losses:
     ) -> None:
         step = self.steps[number] if number < len(self.steps) else None
         for key, touching in self.slots.slots(slot, mask, cores, loops, str(step)):
-            values = self.values.setdefault(key, [])
+            values, several = self.values.setdefault(key, []), self.slots.buffers[key[0]].slots > 1
             for value in values:
                 lost = value.mask & touching
-                if not lost.any():
-                    continue
-                if kind == "write":
+                if kind == "write" and lost.any():
                     self._overwritten(number, value, lost, key)
+                if several:
+                    self._use(number, key, value, touching, kind)
                 value.mask = value.mask & ~touching
-            values[:] = [value for value in values if value.mask.any()]
+                if several and not value.mask.any():
+                    self.stale.forget(key[0], value)
+            values[:] = [value for value in values if value.mask.any() or value.used.any()]
             if kind != "read":
                 taken = step.instruction if step else None
-                values.append(_Value(str(step), touching, taken if isinstance(taken, Recv) else None, number))
+                values.append(Value(str(step), touching, taken if isinstance(taken, Recv) else None, number))
+                if several:
+                    self.stale.put(key[0], values[-1])
 
-    def _overwritten(self, number: int, value: _Value, lost: np.ndarray, key: tuple[str, int]) -> None:
+    def _use(self, number: int, key: tuple[str, int], value: Value, touching: np.ndarray, kind: str) -> None:
+        """Note who reads a value of a buffer of several slots, and for whom it is not there any more."""
+        if kind != "read":
+            value.used = value.used & ~touching
+            return
+        if number < len(self.steps):
+            self.stale.read(key, value, touching, number)
+        value.used = value.used | (value.mask & touching)
+
+    def _overwritten(self, number: int, value: Value, lost: np.ndarray, key: tuple[str, int]) -> None:
         step = self.steps[number]
         what = f"{step} overwrites what {value.where} put into {_slot(key)} before it is read"
         taking = step.instruction
@@ -123,18 +121,14 @@ class _Losses:
                 "into another slot, or let the core not receive what it does not use.",
                 location=str(step),
             )
-        self._check_not_stale(value, lost, key, number)
+        self.stale.check(key, value, lost)
         self._report(lost, what)
 
-    def _contradicts(self, taking: Recv, value: _Value) -> bool:
+    def _contradicts(self, taking: Recv, value: Value) -> bool:
         """Whether what was there must have been meant to be read: another's message, or this core's part of a sum."""
         if value.received is not None:
             return value.received is not taking
         return value.number < 0 and taking.route in self.summed
-
-    def _check_not_stale(self, value: _Value, lost: np.ndarray, key: tuple[str, int], end: int) -> None:
-        if value.number >= 0 and self.slots.buffers[key[0]].slots > 1:
-            self.stale.check(Arrival(value.number, key, lost), end)
 
     def _report(self, mask: np.ndarray, what: str) -> None:
         if len(self.found) < _MOST:

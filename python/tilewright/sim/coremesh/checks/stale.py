@@ -5,103 +5,104 @@
 
 Who keeps several slots lets the next tile arrive in one while another is used. Where a tile is never used, and an older
 one of the same buffer, read already, is read again after it was there, the reader has the wrong slot.
+
+Whether a tile will be used is not known yet when an older one is read again: each tile that nobody has read keeps what
+was read in its place. One walk through the program is enough, however many tiles are wasted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tilewright.core.errors import UserError
-from tilewright.sim.coremesh.checks.field import core_name
-from tilewright.sim.coremesh.checks.races import Slots, accesses
-from tilewright.sim.coremesh.program import Recv, Wait
+from tilewright.sim.coremesh.checks.field import Field, core_name
+from tilewright.sim.coremesh.program import Recv
 from tilewright.sim.coremesh.steps import Step
 
 _NONE = np.zeros((1, 1), dtype=bool)
 
 
-@dataclass(frozen=True, eq=False)
-class Arrival:
-    """A tile that is never used.
+@dataclass(eq=False)
+class Value:
+    """What an instruction or an input put into a slot. Masks are bool; an axis that does not matter has length 1.
 
     Attributes:
-        number: of the step that received or computed it.
-        key: buffer and slot.
-        mask: cores that do not use it, bool; an axis on which it does not depend has length 1.
+        where: the instruction or input, for messages.
+        mask: cores that hold it and have not read it yet.
+        received: by which instruction, of messages.
+        number: of the step that put it there; -1: an input.
+        used: cores that hold it and have read it, of buffers of several slots.
+        again: steps, slots and cores that have read an older value again since this one was there.
     """
 
-    number: int
-    key: tuple[str, int]
+    where: str
     mask: np.ndarray
+    received: Recv | None
+    number: int = -1
+    used: np.ndarray = field(default_factory=lambda: _NONE)
+    again: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._open = self.mask
+
+    def read_again(self, number: int, slot: int, mask: np.ndarray) -> None:
+        """Note that cores of a mask read an older value in another slot again; the first such read of each counts."""
+        found = self._open & mask
+        if found.any():
+            self.again.append((number, slot, found))
+            self._open = self._open & ~found
 
 
 class Stale:
-    """Looks for such reads in a program of ``steps``."""
+    """What old values are read again while others wait, in a program of ``steps``."""
 
-    def __init__(self, slots: Slots, steps: list[Step]) -> None:
-        self.slots, self.steps = slots, steps
-        self._of_buffer: dict[str, list[int]] = {}
+    def __init__(self, field: Field, steps: Sequence[Step]) -> None:
+        self.field, self.steps = field, steps
+        # By buffer the values that are there, and that some cores have not read; by token those on their way.
+        self._waiting: dict[str, dict[Value, None]] = {}
+        self._on_way: dict[str, list[tuple[str, Value]]] = {}
 
-    def check(self, lost: Arrival, end: int) -> None:
-        """Check that no core reads an older tile again between the arrival of a lost one and step ``end``.
+    def put(self, buffer: str, value: Value) -> None:
+        """A step put a value into a slot: a kernel's is there, a message's when its token has been waited for."""
+        if value.received is None:
+            self._waiting.setdefault(buffer, {})[value] = None
+        else:
+            self._on_way.setdefault(value.received.token, []).append((buffer, value))
+
+    def wait(self, tokens: Sequence[str]) -> None:
+        """Messages of these tokens are there."""
+        for token in tokens:
+            for buffer, value in self._on_way.pop(token, ()):
+                self._waiting.setdefault(buffer, {})[value] = None
+
+    def forget(self, buffer: str, value: Value) -> None:
+        """No core waits for this value any more."""
+        self._waiting.get(buffer, {}).pop(value, None)
+
+    def read(self, key: tuple[str, int], value: Value, touching: np.ndarray, number: int) -> None:
+        """Step ``number`` reads a value: newer ones of the buffer that wait note where this is not the first time."""
+        again = value.used & touching
+        if again.any():
+            for one in self._waiting.get(key[0], ()):
+                if value.number < one.number < number:
+                    one.read_again(number, key[1], again)
+
+    def check(self, key: tuple[str, int], value: Value, lost: np.ndarray) -> None:
+        """Check that no core that never uses a value has read an older one again since it was there.
 
         Raises:
-            UserError: one does; names core, both slots and both instructions.
+            UserError: one has; names core, both slots and both instructions.
         """
-        buffer = lost.key[0]
-        before: dict[int, np.ndarray] = {}  # cores that have read a slot since it was written
-        newer: dict[int, np.ndarray] = {}  # cores that have written it after the lost tile
-        arrived = self._arrival(lost.number)
-        for number in self._touching(buffer):
-            if number >= end:
-                return
-            step = self.steps[number]
-            mask = lost.mask & self.slots.field.mask(step.instruction.cores, step.loops)
-            for index, touching, kind in self._touched(step, buffer, mask):
-                if kind != "read":
-                    before[index] = before.get(index, _NONE) & ~touching
-                    if number > lost.number:
-                        newer[index] = newer.get(index, _NONE) | touching
-                    continue
-                old = touching & before.get(index, _NONE) & ~newer.get(index, _NONE)
-                if number > arrived and index != lost.key[1] and old.any():
-                    raise self._error(lost, step, index, old)
-                before[index] = before.get(index, _NONE) | touching
-
-    def _arrival(self, number: int) -> int:
-        """The step behind which a tile is there: the wait for the message that brings it, or the kernel itself."""
-        made = self.steps[number].instruction
-        if not isinstance(made, Recv):
-            return number
-        for at in range(number + 1, len(self.steps)):
-            wait = self.steps[at].instruction
-            if isinstance(wait, Wait) and made.token in wait.tokens:
-                return at
-        return len(self.steps)
-
-    def _touching(self, buffer: str) -> list[int]:
-        if not self._of_buffer:
-            for number, step in enumerate(self.steps):
-                if not isinstance(step.instruction, Wait):
-                    for name in dict.fromkeys(slot.buffer for slot, _ in accesses(step.instruction)):
-                        self._of_buffer.setdefault(name, []).append(number)
-        return self._of_buffer.get(buffer, [])
-
-    def _touched(self, step: Step, buffer: str, mask: np.ndarray) -> Iterator[tuple[int, np.ndarray, str]]:
-        instruction = step.instruction
-        for slot, kind in accesses(instruction):
-            if slot.buffer == buffer:
-                for (_, index), touching in self.slots.slots(slot, mask, instruction.cores, step.loops, str(step)):
-                    yield index, touching, kind
-
-    def _error(self, lost: Arrival, step: Step, index: int, old: np.ndarray) -> UserError:
-        return UserError(
-            f"{core_name(*self.slots.field.first(old))}: {step} reads slot {index} of buffer '{lost.key[0]}' again, "
-            f"which is older than what {self.steps[lost.number]} put into slot {lost.key[1]}, and that is never used: "
-            f"an old tile is taken for the new one. Read slot {lost.key[1]}, or let the core not receive or compute "
-            "what it does not use.",
-            location=str(step),
-        )
+        for number, slot, mask in value.again:
+            if (old := mask & lost).any():
+                step = self.steps[number]
+                raise UserError(
+                    f"{core_name(*self.field.first(old))}: {step} reads slot {slot} of buffer '{key[0]}' again, which "
+                    f"is older than what {value.where} put into slot {key[1]}, and that is never used: an old tile is "
+                    f"taken for the new one. Read slot {key[1]}, or let the core not receive or compute what it does "
+                    "not use.",
+                    location=str(step),
+                )

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 from planned import programs
-from small_programs import ALL, F32, chain, compute, mesh_gemm, slot, zero
+from small_programs import ALL, F32, chain, compute, mesh_gemm, slot, summa, zero
 
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.losses import lost_values
+from tilewright.sim.coremesh.checks.races import Slots
 from tilewright.sim.coremesh.expressions import Binary, Const
 from tilewright.sim.coremesh.program import Buffer, Compute, Loop
 
@@ -63,3 +64,21 @@ def test_a_kernel_s_tile_that_is_left_for_an_older_one():
     ):
         lost_values(body(copy(0)))
     assert not any("'w'" in one for one in lost_values(body(copy(1))))
+
+
+def test_one_walk_is_enough_for_many_wasted_tiles(monkeypatch: pytest.MonkeyPatch):
+    """A panel in each round that no product takes: four times the rounds, about four times the accesses looked at."""
+    calls = []
+    plain = Slots.slots
+    monkeypatch.setattr(Slots, "slots", lambda *arguments: calls.append(1) or plain(*arguments))
+
+    def looked_at(n):
+        first, loop = summa(n).body
+        taken = loop.body[-1]
+        reads = tuple(replace(one, buffer="b panel") if one.buffer == "a panel" else one for one in taken.reads)
+        calls.clear()
+        body = (first, Loop(n, (*loop.body[:-1], replace(taken, reads=reads))))
+        assert any("'a panel'" in one for one in lost_values(replace(summa(n), body=body)))
+        return len(calls)
+
+    assert looked_at(32) < 5 * looked_at(8)

@@ -172,15 +172,21 @@ def untouched(program: ir.Operation) -> Iterator[ir.Value]:
     if not all("address" in op.attributes for op in buffers.values()):
         return
     spans = {name: _span(op) for name, op in buffers.items()}
-    written = {ir.FlatSymbolRefAttr(op.attributes["buffer"]).value for op in walk(program, "coremesh.recv")}
-    for op in walk(program, "coremesh.compute"):
-        written |= {ir.FlatSymbolRefAttr(one).value for one in ir.ArrayAttr(op.attributes["writes"])}
+    written = written_buffers(program)
     for op in walk(program, "coremesh.place"):
         name = ir.FlatSymbolRefAttr(op.attributes["buffer"]).value
         first, end = spans[name]
         others = [span for other, span in spans.items() if other != name]
         if name not in written and all(end <= start or stop <= first for start, stop in others):
             yield program.operands[list(body.arguments).index(op.operands[0])]
+
+
+def written_buffers(program: ir.Operation) -> set[str]:
+    """Buffers that a program puts something into."""
+    written = {ir.FlatSymbolRefAttr(op.attributes["buffer"]).value for op in walk(program, "coremesh.recv")}
+    for op in walk(program, "coremesh.compute"):
+        written |= {ir.FlatSymbolRefAttr(one).value for one in ir.ArrayAttr(op.attributes["writes"])}
+    return written
 
 
 def _span(buffer: ir.Operation) -> tuple[int, int]:

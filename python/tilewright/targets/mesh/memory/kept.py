@@ -20,7 +20,7 @@ from tilewright.sim.coremesh.machine import Machine
 from tilewright.sim.coremesh.program import Program
 from tilewright.sim.coremesh_ir.resources import write_resources
 from tilewright.targets.mesh.attributes import FIXED
-from tilewright.targets.mesh.memory.held import Memory, untouched
+from tilewright.targets.mesh.memory.held import Memory, untouched, written_buffers
 
 
 def keep_weights(memory: Memory, read: Callable[[ir.Operation], Program], machine: Machine) -> dict[int, int]:
@@ -53,18 +53,18 @@ def keep_weights(memory: Memory, read: Callable[[ir.Operation], Program], machin
 
 
 def _moved(op: ir.Operation, memory: Memory) -> tuple[list[str], int]:
-    """Buffers of weights that a program writes over, and the bytes that are counted beside it for them."""
-    left, body = {*untouched(op)}, op.regions[0].blocks[0]
-    weights = {
-        number: value
-        for number, value in enumerate(op.operands)
-        if (made := maker(value)) is not None and FIXED in made.attributes and value not in left
-    }
+    """Buffers of weights whose memory a program gives to others, and the bytes that are counted beside it for them.
+
+    Not those that it writes itself, as a product does that shifts its weight: these do not keep what lay there.
+    """
+    body, written = op.regions[0].blocks[0], written_buffers(op)
+    arguments, left = list(body.arguments), {*untouched(op)}
+    found = {}
+    for place in walk(op, "coremesh.place"):
+        name = ir.FlatSymbolRefAttr(place.attributes["buffer"]).value
+        value = op.operands[arguments.index(place.operands[0])]
+        made = maker(value)
+        if made is not None and FIXED in made.attributes and value not in left and name not in written:
+            found[name] = value
     counted = {one.value: one.count for one in memory.held if one.stays}
-    arguments = list(body.arguments)
-    names = [
-        ir.FlatSymbolRefAttr(place.attributes["buffer"]).value
-        for place in walk(op, "coremesh.place")
-        if arguments.index(place.operands[0]) in weights
-    ]
-    return names, sum(counted.get(value, 0) for value in {*weights.values()})
+    return [*found], sum(counted.get(value, 0) for value in {*found.values()})

@@ -16,6 +16,7 @@ import tilewright as tw
 from tilewright import devices
 from tilewright.core.errors import UserError
 from tilewright.demo.graph import GraphBuilder
+from tilewright.targets.mesh.memory import kept
 from tilewright.targets.mesh.pipeline import PIPELINE
 
 
@@ -100,6 +101,14 @@ def test_a_weight_keeps_its_place(target: str) -> None:
     """A program that gave its memory to the result would need it anew in each call; there is room for both."""
     compiled = near_reference(layers(4, 64, 312), target, drawn(4, 64))
     assert steps(compiled) == ["distribute", "meshgemv", "assemble"]
+
+
+def test_a_weight_that_its_product_shifts_keeps_no_place(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not there any more after the product: no other addresses help, and it streams."""
+    changed: list[object] = []
+    monkeypatch.setattr(kept, "write_resources", lambda *arguments: changed.append(arguments))
+    compiled = near_reference(layers(40, 88, 88), target, drawn(40, 88))
+    assert {"meshgemm", "stream"} <= {*steps(compiled)} and not changed
 
 
 def test_products_of_what_streams(target: str) -> None:

@@ -32,7 +32,7 @@ def collect(source: ModelSource, shapes: Shapes | None = None) -> Coverage:
     model, folder = load_model(source)
     coverage = Coverage()
     try:
-        model, _ = lowered(model, shapes)
+        model, _ = lowered(model, shapes, folder)
         inputs = graph_inputs(model, shapes)
     except UnsupportedError as error:  # nothing can be imported without inputs, but operators can be looked up
         coverage.problems += [error.message, *_missing_operators(model)]

@@ -27,7 +27,7 @@ from tilewright.frontend.onnx.registry import NEWEST_OPSET
 from tilewright.frontend.onnx.scope import Observer, Scope, Session, failure
 from tilewright.frontend.onnx.sequences import Absent, TensorList
 from tilewright.frontend.onnx.signature import Input, Shapes, graph_inputs
-from tilewright.frontend.onnx.text import lowered
+from tilewright.frontend.onnx.text import lowered, remarks_of
 from tilewright.frontend.onnx.unrolled import unrolled
 from tilewright.ir import decisions
 from tilewright.mlir import ir
@@ -59,7 +59,7 @@ def import_onnx(
         UnsupportedError: operators without a lowering, all listed at once.
     """
     model, folder = load_model(source)
-    model, boundary = lowered(model, shapes)
+    model, boundary = lowered(model, shapes, folder)
     if boundary is not None and shapes:  # of what Python reads alone, no size is left to give
         shapes = {name: s for name, s in shapes.items() if name in boundary.passed or name not in boundary.names}
     require_supported(model)  # before all that a user could do in vain
@@ -72,7 +72,10 @@ def import_onnx(
     with context or ir.Context(), ir.Location.unknown():
         try:
             imported = import_graph(model, folder, inputs, shapes, Observer(), many_threads)
-            return imported if boundary is None else replace(imported, boundary=boundary.data())
+            if boundary is None:
+                return imported
+            remarks = imported.remarks | remarks_of((*boundary.before, *boundary.after))
+            return replace(imported, boundary=boundary.data(), remarks=remarks)
         except RecursionError as error:
             raise UnsupportedError("the model's graphs or functions are nested too deeply") from error
         except MemoryError as error:

@@ -86,7 +86,8 @@ class TextModel:
             values[name] = codes.decode(_array(result, name)) if name in known.texts else result
         _run(known.after, values)
         names = tuple(value.name for value in known.outputs)
-        return Outputs((values[name] for name in names), names)
+        own = self._constants  # stay as they are, whatever is done to results
+        return Outputs((own[name].copy() if name in own else values[name] for name in names), names)
 
     def for_inputs(self, *_: Any, **__: Any) -> TextModel:
         """The model that serves such inputs: this one, whatever their sizes."""
@@ -167,14 +168,16 @@ def _run(steps: Sequence[Step], values: dict[str, Any]) -> None:
         given = [_given(values[name], name) if name else None for name in each.inputs]
         try:
             results = STEPS[each.op](each.attributes, *given)
-        except (ValueError, IndexError, TypeError) as error:
+        except (ValueError, IndexError, TypeError, OverflowError) as error:
             raise UserError(f"{each.op} ({each.label}) cannot be computed of these inputs: {error}") from None
         results = results if isinstance(results, tuple) else (results,)
         values.update(zip(each.outputs, results, strict=False))
 
 
 def _given(value: Any, name: str) -> Any:
-    plain = isinstance(value, np.ndarray | Mapping | list)
+    if isinstance(value, list):
+        return value if value and isinstance(value[0], Mapping) else np.asarray(value)
+    plain = isinstance(value, np.ndarray | Mapping)
     return value if plain else to_numpy(value, name, np.dtype(np.float32))[0]
 
 

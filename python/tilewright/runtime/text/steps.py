@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from tilewright.core.errors import UserError
+from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.runtime.text.patterns import compiled
 
 Function = Callable[..., Any]  # (attributes, *values) -> a value, or a tuple of them
 
@@ -114,6 +114,8 @@ def _read(kind: np.dtype) -> Callable[[str], Any]:
 
     def read(word: str) -> Any:
         try:
+            if "_" in word:  # which Python reads over
+                raise ValueError
             return int(word) if kind.kind in "iu" else float(word)
         except ValueError:
             raise UserError(f"the model reads a number from {word!r}, which is none") from None
@@ -141,7 +143,7 @@ def _string_concat(_: Mapping, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 @step("RegexFullMatch")
 def _regex_full_match(given: Mapping, x: np.ndarray) -> np.ndarray:
-    pattern = re.compile(given["pattern"])
+    pattern = compiled(given["pattern"])
     return np.array(each(lambda word: pattern.fullmatch(word) is not None, x), bool).reshape(x.shape)
 
 
@@ -186,13 +188,46 @@ def _tokenizer(given: Mapping, x: np.ndarray) -> np.ndarray:
 
 def _tokens(given: Mapping) -> Callable[[str], list[str]]:
     if given.get("tokenexp"):
-        pattern = re.compile(given["tokenexp"])
+        pattern = compiled(given["tokenexp"])
         return lambda word: [found.group(0) for found in pattern.finditer(word)]
     separators = given.get("separators") or [""]
-    if "" in separators:
+    if separators == [""]:
         return list
-    between = re.compile("|".join(f"(?:{s})" for s in separators))
-    return between.split
+
+    def split(word: str) -> list[str]:
+        pieces = [word]
+        for separator in separators:  # the second one cuts what the first one left
+            pieces = [part for piece in pieces for part in _between(separator, piece)]
+        return pieces
+
+    return split
+
+
+def _between(separator: str, word: str) -> Iterator[str]:
+    """What stands between the matches of a separator, whatever groups it has."""
+    at = 0
+    for found in compiled(separator).finditer(word):
+        yield word[at : found.start()]
+        at = found.end()
+    yield word[at:]
+
+
+def patterns_of(op: str, given: Mapping[str, Any]) -> list[str]:
+    """The regular expressions of a step, checked.
+
+    Raises:
+        UnsupportedError: one has another meaning here, or separates words by nothing.
+    """
+    names = [given["pattern"]] if op == "RegexFullMatch" else [given.get("tokenexp") or ""] if op == "Tokenizer" else []
+    names = [name for name in names if name]
+    if op == "Tokenizer" and not names and (separators := given.get("separators") or [""]) != [""]:
+        empty = next((s for s in separators if compiled(s).fullmatch("")), None)
+        if empty is not None:
+            raise UnsupportedError(f'the separator {empty!r} matches nothing at all; "" alone gives all characters')
+        names = list(separators)
+    for name in names:
+        compiled(name)
+    return names
 
 
 # Maps -------------------------------------------------------------------------------------------------------------

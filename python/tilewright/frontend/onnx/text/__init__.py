@@ -4,5 +4,6 @@
 """Strings and maps of ONNX models: what compiled code does on codes, and what Python does around it."""
 
 from tilewright.frontend.onnx.text.lowering import lowered
+from tilewright.frontend.onnx.text.steps import remarks_of
 
-__all__ = ["lowered"]
+__all__ = ["lowered", "remarks_of"]

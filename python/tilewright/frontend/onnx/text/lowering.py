@@ -30,18 +30,21 @@ _I64 = onnx.TensorProto.INT64
 _LABELS = 2  # the first version of ai.onnx.ml whose LabelEncoder has keys and values
 
 
-def lowered(model: onnx.ModelProto, shapes: Mapping[str, Any] | None = None) -> tuple[onnx.ModelProto, Boundary | None]:
+def lowered(
+    model: onnx.ModelProto, shapes: Mapping[str, Any] | None = None, folder: str = ""
+) -> tuple[onnx.ModelProto, Boundary | None]:
     """A model of numbers alone, and the boundary around it; the model itself and None where it has no strings or maps.
 
     Args:
         model: any model; it stays as it is.
         shapes: sizes of symbolic dimensions, or whole shapes by the names of inputs.
+        folder: of its external data.
 
     Raises:
         UnsupportedError: strings are used where no code may stand for them, or nothing is left to compile.
         UserError: attributes of a node do not fit each other.
     """
-    return _Lowering(model, shapes or {}).run() if concerns(model) else (model, None)
+    return _Lowering(model, shapes or {}, folder).run() if concerns(model) else (model, None)
 
 
 @dataclass
@@ -54,8 +57,9 @@ class _Parts:
 
 
 class _Lowering:
-    def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, Any]) -> None:
+    def __init__(self, model: onnx.ModelProto, shapes: Mapping[str, Any], folder: str) -> None:
         self.model = model
+        self.folder = folder
         self.shapes = shapes
         self.graph = model.graph
         self.texts = text_values(model.graph)
@@ -176,9 +180,11 @@ class _Lowering:
         return [*first, *sorted(n for n in read if n in self.makers and n not in made and n not in self.constants)]
 
     def _read_constants(self, nodes: list[onnx.NodeProto]) -> dict[str, Any]:
-        """What steps read of constants."""
+        """What steps read of constants, and constants that no node gives as results."""
         names = {name for node in nodes for name in node.input if name in self.constants}
-        return {name: _listed(self.constants[name]) for name in sorted(names)}
+        given = {i.name for i in self.given}
+        names |= {o.name for o in self.graph.output if o.name in self.constants.keys() - self.makers.keys() - given}
+        return {name: _listed(self.constants[name], self.folder) for name in sorted(names)}
 
     def _value(self, info: onnx.ValueInfoProto) -> Value:
         if is_map(info):
@@ -212,7 +218,8 @@ class _Lowering:
         infos = {i.name: i for i in self.given}
         shapes: dict[str, Shape] = {i.name: self._fixed(i) for i in self.given}
         numbers = {i.name: i.type.tensor_type.elem_type for i in self.given}
-        known = {name: _array(t) for name, t in self.constants.items()}
+        read = {name for node in before for name in node.input if name in self.constants}
+        known = {name: _array(self.constants[name], self.folder) for name in read}
         shapes |= {name: array.shape for name, array in known.items()}
         for node in before:
             shapes.update(zip(node.output, shapes_of(node, shapes, known), strict=False))
@@ -284,15 +291,15 @@ def _constant(node: onnx.NodeProto) -> onnx.TensorProto | None:
     return helper.make_tensor("", numbers, [len(values)] if a.name.endswith("s") else [], values)
 
 
-def _array(tensor: onnx.TensorProto) -> np.ndarray:
+def _array(tensor: onnx.TensorProto, folder: str) -> np.ndarray:
     if tensor.data_type == STRING:
         return np.array([s.decode() for s in tensor.string_data], object).reshape(tuple(tensor.dims))
-    return initializer_array(tensor, "") if not tensor.external_data else np.empty(tuple(tensor.dims))
+    return initializer_array(tensor, folder)
 
 
-def _listed(tensor: onnx.TensorProto) -> dict[str, Any]:
+def _listed(tensor: onnx.TensorProto, folder: str) -> dict[str, Any]:
     """A constant as JSON has it."""
-    array = _array(tensor)
+    array = _array(tensor, folder)
     kind = "" if tensor.data_type == STRING else array.dtype.name
     return {"data": array.reshape(-1).tolist(), "dtype": kind, "shape": list(array.shape)}
 

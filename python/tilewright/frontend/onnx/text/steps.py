@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from tilewright.frontend.onnx.load import initializer_array
 from tilewright.frontend.onnx.node import label
 from tilewright.frontend.onnx.text.kinds import STRING, attribute
 from tilewright.runtime.text.boundary import Step
-from tilewright.runtime.text.steps import STEPS
+from tilewright.runtime.text.patterns import nested
+from tilewright.runtime.text.steps import STEPS, patterns_of
 
 Shape = tuple[int | str | None, ...]
 _MAP_KINDS = {"TO_FLOAT": "float32", "TO_INT64": "int64", "TO_STRING": ""}
@@ -35,7 +36,7 @@ def step_of(node: onnx.NodeProto, kinds: dict[str, str]) -> Step:
         kinds: the element type of the values of each map, by name; empty for strings.
 
     Raises:
-        UnsupportedError: an element type that NumPy does not have.
+        UnsupportedError: an element type that NumPy does not have, or a pattern that Python reads in another way.
     """
     given = {a.name: _plain(a) for a in node.attribute}
     if node.op_type == "Cast":
@@ -47,7 +48,21 @@ def step_of(node: onnx.NodeProto, kinds: dict[str, str]) -> Step:
         given = {"keys": keys, "kind": kinds.get(node.input[0], "float32")}
     elif node.op_type == "CastMap":
         given["kind"] = _MAP_KINDS[given.get("cast_to", "TO_FLOAT")]
+    try:
+        patterns_of(node.op_type, given)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{node.op_type}: {error.message}", location=label(node)) from None
     return Step(node.op_type, tuple(node.input), tuple(node.output), given, label(node))
+
+
+def remarks_of(steps: Iterable[Step]) -> dict[str, str]:
+    """What a user should know of slow steps, by the node's name."""
+    found = {}
+    for step in steps:
+        slow = next((p for p in patterns_of(step.op, step.attributes) if nested(p)), None)
+        if slow is not None:
+            found[step.label] = f"{slow!r} repeats a repetition: strings that nearly match take long, by their length"
+    return found
 
 
 def numpy_kind(node: onnx.NodeProto, number: int) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 from onnx import numpy_helper
 from text_models import BOOL, FLOAT, INT64, ML, MS, STRING, check, graph, node, one_map, value, words
@@ -182,3 +183,31 @@ def test_command_line(tmp_path, capsys):
     for more, why in ((["--compare", "onnxruntime"], "compares numbers"), (["-o", str(tmp_path / "y.npz")], "no .npz")):
         assert main(["run", str(path), "--target", "reference", *more]) != 0
         assert why in capsys.readouterr().err
+
+
+def test_constants_in_files(tmp_path):
+    """What steps read of constants may lie beside the model; a constant may be a result, too, that users own."""
+    nodes = [
+        node("StringConcat", "x x", "t"),
+        node("Reshape", "t sizes", "u"),
+        node("LabelEncoder", "u", "y", ML, keys_strings=["aa", "bb"], values_floats=[1.0, 2.0]),
+    ]
+    constants = [numpy_helper.from_array(np.array([2, -1]), "sizes"), helper_text("kind", "word")]
+    outputs = [value("y", FLOAT, 2, 2), value("kind", STRING, 1)]
+    model = graph(nodes, [value("x", STRING, 4)], outputs, constants)
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, size_threshold=0)
+    compiled = tw.compile(tmp_path / "m.onnx")
+    for _ in range(2):
+        y, kind = compiled(words("a", "b", "a", "b"))
+        assert np.asarray(y).tolist() == [[1, 2], [1, 2]] and kind.tolist() == ["word"]
+        kind[0] = "mine"
+
+
+def test_numbers_that_steps_read():
+    """Lists are numbers as for any model; what no type holds is an error of the input."""
+    written = tw.compile(graph([node("Cast", "x", "y", to=STRING)], [value("x", INT64, 2)], [value("y", STRING, 2)]))
+    assert written([1, 2])[0].tolist() == ["1", "2"]
+    read = tw.compile(graph([node("Cast", "x", "y", to=INT64)], [value("x", STRING, 1)], [value("y", INT64, 1)]))
+    for word in ("9" * 30, "1_0"):
+        with pytest.raises(UserError, match="Cast"):
+            read(words(word))

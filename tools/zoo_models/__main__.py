@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import fnmatch
 import os
 import subprocess
 import sys
@@ -40,17 +41,32 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--date", default=today, help=argparse.SUPPRESS)
     parser.add_argument("--json", type=Path, default=RESULTS / f"zoo-{today}.json",
                         help="file of results, which keeps its rows (default: in tools/bench/results)")  # fmt: skip
-    return parser.parse_args()
+    options = parser.parse_args()
+    try:
+        families(options.models)
+        environments.places(options.env)
+        campaign.check_forms(options.forms.split(","))
+    except ValueError as error:
+        parser.error(str(error))
+    return options
 
 
 def families(wanted: Sequence[str]) -> dict[str, list[str]]:
-    """The patterns of names in each family that is wanted, none: all of it."""
+    """The patterns of names in each family that is wanted, none: all of it.
+
+    Raises:
+        ValueError: no family has such a name.
+    """
     if not wanted:
         return {family: [] for family in FAMILIES}
     found: dict[str, list[str]] = {}
     for pattern in wanted:
         family, _, name = pattern.partition("/")
-        found.setdefault(family, []).append(name or "*")
+        meant = fnmatch.filter(FAMILIES, family)
+        if not meant:
+            raise ValueError(f"--models {pattern}: not FAMILY/NAME with a FAMILY of {', '.join(FAMILIES)}")
+        for each in meant:
+            found.setdefault(each, []).append(name or "*")
     return found
 
 
@@ -81,6 +97,9 @@ def main() -> int:
         print("\n".join(names))
     if options.command not in (None, "run"):
         return 0
+    if not names:  # and no file of results: the newest one is what the page shows
+        print(f"no model in {options.folder} matches; tools/zoo export makes them, tools/zoo list names them")
+        return 1
     return bool(campaign.run(options.folder, names, options.targets.split(","), options.forms.split(","), options))
 
 

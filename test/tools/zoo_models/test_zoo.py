@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, save
 
 from zoo_models import environments, page
-from zoo_models.__main__ import families
+from zoo_models.__main__ import families, main
 from zoo_models.comparing import difference
 from zoo_models.export.families import FAMILIES
 from zoo_models.export.storing import Made, store
@@ -112,6 +112,7 @@ def test_a_run_keeps_rows_and_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     names = campaign.models(tmp_path / "zoo", [])
     assert names == ["hand/failed", "hand/negative"]
     assert campaign.models(tmp_path / "zoo", ["hand/n*"]) == ["hand/negative"]
+    assert campaign.models(tmp_path / "zoo", ["hand"]) == names
     assert campaign.run(tmp_path / "zoo", names, ["cpu"], ["fixed"], options) == 0
     assert campaign.run(tmp_path / "zoo", names, ["cpu"], ["fixed", "open"], options) == 1
     assert judgements == [("cpu", "fixed"), ("cpu", "open")]
@@ -141,3 +142,31 @@ def test_environments_and_families_by_name() -> None:
     assert {family.environment for family in FAMILIES.values()} == set(environments.PACKAGES)
     assert families(["jax", "torchvision/resnet*"]) == {"jax": ["*"], "torchvision": ["resnet*"]}
     assert set(families([])) == set(FAMILIES)
+    assert families(["torch*/resnet*"]) == {"torchvision": ["resnet*"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--models", "bert"], "--models bert: not FAMILY/NAME with a FAMILY of transformers"),
+        (["--env", "tf=/there"], "--env tf=/there: not NAME=FOLDER"),
+        (["--forms", "opne"], "--forms opne: there are fixed, open"),
+    ],
+)
+def test_wrong_words_of_the_command(
+    words: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tools/zoo", "run", *words])
+    with pytest.raises(SystemExit):
+        main()
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_of_nothing_writes_no_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    results = tmp_path / "zoo-1.json"
+    monkeypatch.setattr("sys.argv", ["tools/zoo", "run", "--folder", str(tmp_path), "--json", str(results)])
+    assert main() == 1
+    assert "tools/zoo export makes them" in capsys.readouterr().out
+    assert not results.exists()

@@ -24,7 +24,19 @@ FORMS = ("fixed", "open")
 def models(root: Path, wanted: Sequence[str]) -> list[str]:
     """The exported models that match, as family/name."""
     names = sorted(f"{f.parent.parent.name}/{f.parent.name}" for f in root.glob("*/*/meta.json"))
-    return [name for name in names if not wanted or any(fnmatch(name, pattern) for pattern in wanted)]
+    whole = [pattern if "/" in pattern else f"{pattern}/*" for pattern in wanted]
+    return [name for name in names if not whole or any(fnmatch(name, pattern) for pattern in whole)]
+
+
+def check_forms(forms: Sequence[str]) -> None:
+    """Check the names of forms.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
+    for form in forms:
+        if form not in FORMS:
+            raise ValueError(f"--forms {form}: there are {', '.join(FORMS)}")
 
 
 def judge(folder: Path, target: str, form: str, limit: float) -> dict[str, Any]:

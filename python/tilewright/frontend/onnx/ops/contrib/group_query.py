@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tilewright.frontend.builder.dims import Size, maximum
+from tilewright.frontend.builder.dims import Size, maximum, same
 from tilewright.frontend.builder.dtypes import I64
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.contrib.domain import DOMAIN, wanted
@@ -63,6 +63,11 @@ def _cache(b: Builder, node: Node, new: Heads, given: dict[str, Tensor | None], 
     if past_key is None or past_value is None:
         return _Cache(new.k, new.v, starts, lengths)
     size = maximum(past_key.shape[2], b.index_of(b.cast(total, I64)))
+    if not same(size, past_key.shape[2]):
+        b.remark(
+            "the cache may grow, so it is copied twice: into a longer one, and with the new keys and values; "
+            "where total_sequence_length is known to fit the past's buffer, once"
+        )
     k, v = (
         tensor_scatter(b, node, _longer(b, old, size), x, starts) for old, x in ((past_key, new.k), (past_value, new.v))
     )

@@ -116,3 +116,11 @@ def test_wrong():
         import_onnx(model_of("GroupQueryAttention", inputs(1, 5, [5]), num_heads=4, kv_num_heads=3))
     with pytest.raises(UserError, match="cos_cache"):
         import_onnx(model_of("GroupQueryAttention", inputs(1, 5, [5]), **COUNTS, do_rotary=1))
+
+
+def test_remark_where_the_cache_may_grow():
+    """Copies of a cache are said, where they are more than one."""
+    given, kinds = inputs(1, ROOM, [5]), ["float"] * 3
+    grown = import_onnx(model_of("GroupQueryAttention", given, kinds, **COUNTS)).remarks
+    assert "copied twice" in grown["the_GroupQueryAttention"]
+    assert not import_onnx(model_of("GroupQueryAttention", given, kinds, known=(6,), **COUNTS)).remarks

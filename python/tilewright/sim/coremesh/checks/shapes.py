@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.field import Field, core_name
+from tilewright.sim.coremesh.expressions import depth
 from tilewright.sim.coremesh.program import Buffer, Compute, Place, Program, Recv, Relay, Send
 from tilewright.sim.coremesh.steps import Step, incoming, outgoing
 
@@ -23,25 +25,32 @@ def check_shapes(program: Program, field: Field, steps: list[Step]) -> None:
             has slots and one of them twice; a route whose messages are received into buffers of another shape or type.
     """
     buffers = {buffer.name: buffer for buffer in program.buffers}
-    seen: set[int] = set()
+    turning: dict[int, bool] = {}  # by instruction, each with its first step alone where others say nothing new
     sizes: dict[str, dict[str, list[Step]]] = {}
     for step in steps:
         instruction = step.instruction
-        if id(instruction) in seen:
-            continue
-        seen.add(id(instruction))
+        is_first = id(instruction) not in turning
+        if is_first:
+            turning[id(instruction)] = isinstance(instruction, Compute) and _turns(instruction, buffers)
+            _add_ends(step, sizes)
         if isinstance(instruction, Compute):
-            _check_kernel(instruction, buffers, step)
-            _check_slots(instruction, buffers, field, step)
-        elif isinstance(instruction, Send | Recv | Relay):
-            for kind, name in (("in", incoming(instruction)), ("out", outgoing(instruction))):
-                if name is not None:
-                    sizes.setdefault(name, {}).setdefault(kind, []).append(step)
+            if is_first:
+                _check_kernel(instruction, buffers, step)
+            if is_first or turning[id(instruction)]:
+                _check_slots(instruction, buffers, field, step)
     for kind, places in (("input", program.inputs), ("output", program.outputs)):
         for name in dict.fromkeys(place.name for place in places):
             _check_tensor(f"{kind} '{name}'", [place for place in places if place.name == name], field, buffers)
     for name, ends in sizes.items():
         _check_route(name, ends.get("out", []), ends.get("in", []), buffers)
+
+
+def _add_ends(step: Step, sizes: dict[str, dict[str, list[Step]]]) -> None:
+    """Note by route, and by which end, that a step sends or receives there."""
+    if isinstance(step.instruction, Send | Recv | Relay):
+        for kind, name in (("in", incoming(step.instruction)), ("out", outgoing(step.instruction))):
+            if name is not None:
+                sizes.setdefault(name, {}).setdefault(kind, []).append(step)
 
 
 def _check_slots(instruction: Compute, buffers: dict[str, Buffer], field: Field, step: Step) -> None:
@@ -63,6 +72,13 @@ def _check_slots(instruction: Compute, buffers: dict[str, Buffer], field: Field,
                         "operand be a slot of its own.",
                         location=str(step),
                     )
+
+
+def _turns(instruction: Compute, buffers: dict[str, Buffer]) -> bool:
+    """Whether it takes all tiles of a cache, which and where each turn of a loop says anew."""
+    counts = Counter(slot.buffer for slot in instruction.reads)
+    of_caches = [slot.index for slot in instruction.reads if counts[slot.buffer] == buffers[slot.buffer].slots > 2]
+    return bool(of_caches) and depth(*of_caches, *instruction.cores.at_least_zero, *instruction.cores.zero) > 2
 
 
 def _check_kernel(instruction: Compute, buffers: dict[str, Buffer], step: Step) -> None:

@@ -8,12 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from planned import programs
-from small_programs import ALL, F32, all_gather, cannon, chain, compute, mesh_gemm, slot, summa, two_phase, zero
+from small_programs import ALL, F32, E, L, all_gather, cannon, chain, compute, mesh_gemm, slot, summa, two_phase, zero
 
 from tilewright.core.errors import UserError
 from tilewright.sim.coremesh.checks.field import Field
 from tilewright.sim.coremesh.checks.losses import lost_values
 from tilewright.sim.coremesh.checks.shapes import check_shapes
+from tilewright.sim.coremesh.expressions import Const
 from tilewright.sim.coremesh.program import Buffer, Loop, Recv
 from tilewright.sim.coremesh.steps import unroll
 
@@ -148,3 +149,14 @@ def test_a_kernel_that_takes_one_tile_of_all_twice():
     shapes(taking(1, 1))
     with pytest.raises(UserError, match=r"takes 3 tiles of buffer 'k', which has as many slots, and slot 1 twice"):
         shapes(taking(1, 1, 2))
+
+
+def test_a_tile_that_a_later_turn_takes_twice():
+    """What the first turn takes says nothing of the others."""
+    buffers = (*chain(2).buffers, Buffer("k", (4,), F32, 3), Buffer("u", (4,), F32))
+    reads = (slot("k", 0), slot("k", 1), slot("k", E(Const(2)) - L))
+    one = compute(ALL, reads, (slot("u"),), 0, lambda *tiles: (sum(tiles),))
+    shapes(replace(chain(2), buffers=buffers, body=(Loop(1, (one,)),)))
+    with pytest.raises(UserError, match="and slot 1 twice") as error:
+        shapes(replace(chain(2), buffers=buffers, body=(Loop(2, (one,)),)))
+    assert "loop indices (1,)" in str(error.value.location)

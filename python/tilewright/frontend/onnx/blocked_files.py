@@ -30,6 +30,7 @@ def with_plain_filters(model: onnx.ModelProto, folder: str) -> onnx.ModelProto:
         UnsupportedError: the size of blocks does not follow from the file, or filters are no initializers.
         UserError: the model's metadata state a size that does not fit.
     """
+    _refuse_bodies(model.graph.node)
     if not any(node.domain == DOMAIN for node in model.graph.node):
         return model
     plain = onnx.ModelProto()
@@ -46,6 +47,20 @@ def with_plain_filters(model: onnx.ModelProto, folder: str) -> onnx.ModelProto:
         if node.op_type == "ReorderInput":
             node.attribute.append(helper.make_attribute("block", block))
     return plain
+
+
+def _refuse_bodies(nodes: Iterable[onnx.NodeProto]) -> None:
+    """Filters are looked for in the main graph alone: taken for plain ones elsewhere, they would give wrong numbers."""
+    for node in nodes:
+        for graph in [g for a in node.attribute for g in (*a.graphs, *([a.g] if a.HasField("g") else []))]:
+            found = next((n for n in graph.node if n.domain == DOMAIN), None)
+            if found is not None:
+                raise UnsupportedError(
+                    f"{DOMAIN}.{found.op_type} in a body of {node.op_type} {node.name or node.output[0]}: blocks of "
+                    "channels have a lowering in the main graph alone; write the file again with "
+                    "GraphOptimizationLevel.ORT_ENABLE_EXTENDED"
+                )
+            _refuse_bodies(graph.node)
 
 
 def _block(model: onnx.ModelProto, outputs: dict[str, int], ends: Iterable[onnx.NodeProto]) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tilewright.frontend.builder.dims import same
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.math.reduction import softmax
 from tilewright.frontend.onnx.ops.nn.attention import Heads, scores, weigh
@@ -80,7 +81,11 @@ def _seen(b: Builder, node: Node, mask: Tensor, s: Tensor) -> Tensor:
     places = b.cast(b.positions(s.shape[4]), mask.dtype)
     ends = part(b, mask, 0, 0, batch).unsqueeze([1, 2, 3, 4])
     before = b.elementwise(lambda m, c, n: c < n, places, ends, dtype=np.bool_)
-    if not isinstance(batch, int) or mask.shape[0] == batch:
+    if same(mask.shape[0], batch):
+        return before
+    if not isinstance(batch, int):  # a mask of other sizes would be read as if it said nothing of where they begin
+        own = b.math.eq(b.idx(mask.shape[0]), b.idx(batch))
+        b.require(own, "a mask of other than one number for each sentence; fix the batch with shapes=")
         return before
     if mask.shape[0] != 2 * batch:
         node.unsupported(

@@ -106,3 +106,19 @@ def test_filters(block):
     assert np.array_equal(plain_filter(split.transpose(0, 2, 4, 5, 3, 1).reshape(w.shape), block, False), w)
     split = w.reshape(2, block, block, 3, 2)
     assert np.array_equal(plain_filter(split.transpose(0, 2, 3, 4, 1).reshape(w.shape), block, True), w)
+
+
+def test_blocks_in_a_body_are_refused():
+    """Their filters are not made plain, so taking them for plain ones would give wrong numbers."""
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], domain="com.microsoft.nchwc")
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    branch = helper.make_graph([conv], "branch", [], [y])
+    choice = helper.make_node("If", ["c"], ["z"], then_branch=branch, else_branch=branch)
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, 4, 4])]
+    inputs.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    outputs = [helper.make_tensor_value_info("z", TensorProto.FLOAT, None)]
+    weights = [numpy_helper.from_array(real(8, 8, 1, 1), "w")]
+    graph = helper.make_graph([choice], "net", inputs, outputs, weights)
+    domains = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft.nchwc", 1)]
+    with pytest.raises(UnsupportedError, match=r"Conv in a body of If z.*ORT_ENABLE_EXTENDED"):
+        import_onnx(helper.make_model(graph, opset_imports=domains, ir_version=8))

@@ -12,6 +12,7 @@ from support import feeds, interpret, node_model, normalize
 
 from tilewright.core.errors import UnsupportedError
 from tilewright.frontend import import_onnx
+from tilewright.reference.errors import AssertionFailedError
 
 F32 = np.float32
 _RANDOM = np.random.default_rng(3)
@@ -58,3 +59,21 @@ def test_past(causal):
 def test_what_is_refused():
     with pytest.raises(UnsupportedError, match="do_rotary has no lowering; export"):
         check(given(None), do_rotary=1)
+
+
+@pytest.mark.parametrize("kind", ["lengths", "ends and starts"])
+def test_masks_of_open_batches(kind):
+    """Whether a mask says where sentences begin is not known there: one that does stops the run."""
+    inputs = given(MASKS[kind])
+    known = tuple(i for i in (1, 2, 3, 4, 6, 7))
+    model = node_model("QAttention", inputs, known=known, domain=DOMAIN, num_heads=4)
+    arrays = feeds(model, inputs)
+    (wanted,) = run_runtime(model, arrays)
+    for value, name in zip(model.graph.input, ("batch", "mask"), strict=True):
+        value.type.tensor_type.shape.dim[0].dim_param = name
+    imported = import_onnx(model, symbolic=True)
+    if kind == "lengths":
+        close(interpret(imported, arrays)[0], wanted)
+        return
+    with pytest.raises(AssertionFailedError, match="other than one number for each sentence"):
+        interpret(imported, arrays)

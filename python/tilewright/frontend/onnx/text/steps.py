@@ -112,6 +112,9 @@ def shapes_of(node: onnx.NodeProto, shapes: dict[str, Shape], constants: dict[st
     if name in ("StringConcat", "Concat"):
         ranks = [len(shapes.get(i, ())) for i in node.input]
         return [(None,) * max(ranks)]
+    if name == "Gather":
+        axis = _int(node, "axis", 0) % max(len(first), 1)
+        return [(*first[:axis], *shapes.get(node.input[1], ()), *first[axis + 1 :])]
     return [_moved(node, first, constants)]
 
 
@@ -132,9 +135,6 @@ def _moved(node: onnx.NodeProto, x: Shape, constants: dict[str, np.ndarray]) -> 
         return tuple(x[d] for d in (perm.ints if perm is not None else reversed(range(len(x)))))
     if name in ("Reshape", "Squeeze", "Unsqueeze"):
         return _reshaped(node, x, constants)
-    if name == "Gather":
-        axis, indices = _int(node, "axis", 0) % max(len(x), 1), constants.get(node.input[1])
-        return (*x[:axis], *(() if indices is None else indices.shape), *x[axis + 1 :])
     if name == "ArrayFeatureExtractor":
         indices = constants.get(node.input[1])
         rows = (1,) if len(x) == 1 else x[:-1]

@@ -211,3 +211,18 @@ def test_numbers_that_steps_read():
     for word in ("9" * 30, "1_0"):
         with pytest.raises(UserError, match="Cast"):
             read(words(word))
+
+
+def test_picked_by_an_input():
+    """What is picked has the indices' dimensions, though no constant says how many."""
+    from tilewright.frontend.onnx.text import lowered
+
+    nodes = [
+        node("Gather", "x j", "picked"),
+        node("RegexFullMatch", "picked", "hit", pattern="a+"),
+        node("Not", "hit", "y"),
+    ]
+    inputs = [value("x", STRING, 3), value("j", INT64, "m", 2)]
+    model, _ = lowered(graph(nodes, inputs, [value("y", BOOL, None, None)]))
+    (hit,) = model.graph.input
+    assert [d.dim_param or d.dim_value for d in hit.type.tensor_type.shape.dim] == ["m", 2]

@@ -58,7 +58,7 @@ class Artifact:
             try:
                 self._zip = zipfile.ZipFile(self.path)
             except zipfile.BadZipFile:
-                raise UserError(f"{self.path} is not a compiled model (neither a folder nor a zip archive)") from None
+                raise UserError(_no_archive(self.path)) from None
         elif not self.path.is_dir():
             raise UserError(f"there is no compiled model at {self.path}")
         self.manifest = Manifest.loads(self.read(MANIFEST), f"{self.path}/{MANIFEST}")
@@ -177,6 +177,15 @@ class Artifact:
             header = file.read(_LOCAL_HEADER)
         name_length, extra_length = struct.unpack_from("<HH", header, 26)
         return info.header_offset + _LOCAL_HEADER + name_length + extra_length
+
+
+def _no_archive(path: Path) -> str:
+    """What is wrong with a file that is no zip archive."""
+    with path.open("rb") as file:
+        begins = file.read(4)
+    if begins == b"PK\x03\x04":
+        return f"{path} is a zip archive whose end is missing (a copy that stopped?); copy or save it again"
+    return f"{path} is not a compiled model (neither a folder nor a zip archive); compile and save() make one"
 
 
 def write_artifact(

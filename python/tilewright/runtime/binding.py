@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +24,11 @@ from tilewright.runtime.spreading import Inputs
 class Slot:
     """An input or output with what each call needs of it."""
 
-    __slots__ = ("dtype", "is_small", "is_static", "name", "shape")
+    __slots__ = ("dtype", "is_small", "is_static", "name", "shape", "sizes")
 
-    def __init__(self, spec: TensorSpec) -> None:
+    def __init__(self, spec: TensorSpec, names: Sequence[int | str] | None = None) -> None:
         self.name = spec.name
+        self.sizes = ", ".join("any" if size == -1 else str(size) for size in (names or spec.shape))
         self.dtype = to_numpy(spec.dtype)
         self.is_small = is_small(self.dtype)
         self.shape = spec.shape
@@ -33,16 +36,29 @@ class Slot:
 
 
 class Signature:
-    """Inputs and outputs of a model, and the checks of what a call gives for them."""
+    """Inputs and outputs of a model, and the checks of what a call gives for them.
 
-    def __init__(self, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
-        self.inputs = tuple(Slot(spec) for spec in inputs)
-        self.outputs = tuple(Slot(spec) for spec in outputs)
+    Args:
+        inputs: of the model, in order.
+        outputs: of the model, in order.
+        names: shapes with names of what is open, by input and output, as errors say them.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[TensorSpec],
+        outputs: Sequence[TensorSpec],
+        names: Mapping[str, Sequence[int | str]] | None = None,
+    ) -> None:
+        names = names or {}
+        self.inputs = tuple(Slot(spec, names.get(spec.name)) for spec in inputs)
+        self.outputs = tuple(Slot(spec, names.get(spec.name)) for spec in outputs)
         self.lengths = Lengths(inputs)
         self.output_names = tuple(slot.name for slot in self.outputs)
         self._positions = {slot.name: i for i, slot in enumerate(self.inputs)}
         self._several = Inputs([s.name for s in inputs], [s.shape for s in inputs], [s.dtype for s in self.inputs])
-        self._expected = ", ".join(map(str, inputs)) or "none"
+        shown = (replace(spec, shape=tuple(names.get(spec.name, spec.shape))) for spec in inputs)
+        self._expected = ", ".join(map(str, shown)) or "none"
 
     def bind(self, args: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """Return the inputs in order from positional and named ones.
@@ -111,6 +127,13 @@ class Signature:
                 raise UserError(f"the array for output {slot.name} overlaps an input or another output")
         return list(out)
 
+    def with_shapes(self, error: str, inputs: Sequence[np.ndarray]) -> str:
+        """An error that a run ended with, and the shapes that the call gave for the inputs that it names."""
+        named = set(re.findall(r"input ([^\s,;)]+)", error))
+        pairs = zip(self.inputs, inputs, strict=True)
+        got = [f"{slot.name} {list(array.shape)}" for slot, array in pairs if slot.name in named]
+        return f"{error}; got {', '.join(got)}" if got else error
+
     @staticmethod
     def fill(slot: Slot, array: np.ndarray, result: np.ndarray) -> None:
         """Copy a result whose size was known after the run only into an array of ``out=``.
@@ -143,8 +166,7 @@ def _check(what: str, slot: Slot, array: np.ndarray, of_torch: bool = False) -> 
             f"{what} {slot.name} must be of dtype {slot.dtype}, got {array.dtype}; convert it with {advice}"
         )
     if array.shape != slot.shape and not _fits(slot.shape, array.shape):
-        sizes = ", ".join("any" if size < 0 else str(size) for size in slot.shape)
-        raise UserError(f"{what} {slot.name} must have shape [{sizes}], got {list(array.shape)}")
+        raise UserError(f"{what} {slot.name} must have shape [{slot.sizes}], got {list(array.shape)}")
 
 
 def _fits(wanted: Sequence[int], got: Sequence[int]) -> bool:

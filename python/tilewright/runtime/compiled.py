@@ -32,7 +32,8 @@ class CompiledModel:
     def __init__(self, artifact: Artifact) -> None:
         self._artifact = artifact
         self._manifest = artifact.manifest
-        self._signature = Signature(self._manifest.inputs, self._manifest.outputs)
+        names = self._manifest.compile.get("dims", {})
+        self._signature = Signature(self._manifest.inputs, self._manifest.outputs, names)
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:

@@ -46,6 +46,12 @@ class Outputs(tuple):
         return list(zip(self._names, self, strict=True))
 
     def __repr__(self) -> str:
-        """Return names with shapes and dtypes."""
-        parts = (f"{name}={getattr(v, 'dtype', '?')}{list(getattr(v, 'shape', ()))}" for name, v in self.items())
-        return f"Outputs({', '.join(parts)})"
+        """Return names with shapes and dtypes; of a list (of maps, of a sequence) how many it holds."""
+        return f"Outputs({', '.join(f'{name}={_described(value)}' for name, value in self.items())})"
+
+
+def _described(value: Any) -> str:
+    if hasattr(value, "shape"):
+        kind = getattr(value, "dtype", "?")
+        return f"{'string' if str(kind) == 'object' else kind}{list(value.shape)}"
+    return f"{type(value).__name__}[{len(value)}]" if isinstance(value, list | tuple | dict) else type(value).__name__

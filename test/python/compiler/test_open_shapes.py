@@ -56,8 +56,12 @@ def test_one_compilation_for_all_sizes(tmp_path: Path, caplog: pytest.LogCapture
     saved = tw.load(compiled.save(tmp_path / "model.tw"))
     assert saved(ones(7, 3), ones(7, 3))["y"].shape == (7, 3)
     assert saved.ranges == {"batch": (0, None)}
-    with pytest.raises(tw.UserError, match=r"dimension 0 of input b \(batch\) must be that of input a"):
+    with pytest.raises(tw.UserError, match=r"of input b \(batch\) must be that of input a; got a \[7, 3\], b \[8, 3\]"):
         saved(ones(7, 3), ones(8, 3))
+    with pytest.raises(tw.UserError, match=r"input a must have shape \[batch, 3\], got \[7\]"):
+        saved(ones(7), ones(7, 3))
+    with pytest.raises(tw.UserError, match=r"missing input b; the inputs are a: \[batch, 3\] f32, b: \[batch, 3\] f32"):
+        saved(ones(7, 3))
     assert "<html" in compiled.explain(measure=False)
 
 
@@ -70,7 +74,7 @@ def test_results_of_run_time_sizes_in_given_arrays() -> None:
     assert compiled.general.dims == {"a": ("batch", 3), "b": ("batch", 3)}
     with pytest.raises(tw.UserError, match=r"output y has shape \[5, 3\], its array \[4, 3\]"):
         compiled(ones(5, 3), ones(5, 3), out=[y])
-    with pytest.raises(tw.UserError, match=r"output y must have shape \[any, 3\], got \[4, 2\]"):
+    with pytest.raises(tw.UserError, match=r"output y must have shape \[batch, 3\], got \[4, 2\]"):
         compiled(ones(4, 3), ones(4, 3), out=[np.zeros((4, 2), np.float32)])
 
 

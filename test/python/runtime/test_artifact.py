@@ -116,6 +116,10 @@ def test_damaged_files(model, tmp_path, cache):
     (tmp_path / "text.tw").write_text("no archive")
     with pytest.raises(UserError, match="neither a folder nor a zip"):
         load_model(tmp_path / "text.tw")
+    whole = model.save(tmp_path / "whole.tw").read_bytes()
+    (tmp_path / "torn.tw").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(UserError, match=r"torn.tw is a zip archive whose end is missing .* copy or save it again"):
+        load_model(tmp_path / "torn.tw")
     folder = model.save(tmp_path / "broken")
     (folder / "weights.safetensors").write_bytes(b"1234")
     with pytest.raises(UserError, match="too short for a safetensors"):

@@ -184,7 +184,7 @@ class Model(CompiledModel):
         made = [(i, context.take(i, self._out_slots[i])) for i in (self._made if error is None else ())]
         self._free.append(context)
         if error is not None:
-            raise UserError(error)
+            raise UserError(self._signature.with_shapes(error, arrays))
         for i, array in made:
             if results[i] is None:
                 results[i] = array

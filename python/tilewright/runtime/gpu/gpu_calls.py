@@ -144,8 +144,7 @@ class GpuCalls:
             raise UserError(f"{what} {slot.name} must be of {dtype}, got {view.dtype}")
         fits = len(view.sizes) == len(slot.shape)
         if not fits or any(want not in (-1, got) for want, got in zip(slot.shape, view.sizes, strict=True)):
-            sizes = ", ".join("any" if size < 0 else str(size) for size in slot.shape)
-            raise UserError(f"{what} {slot.name} must have shape [{sizes}], got {list(view.sizes)}")
+            raise UserError(f"{what} {slot.name} must have shape [{slot.sizes}], got {list(view.sizes)}")
         if view.address % _ALIGNMENT:
             raise UserError(
                 f"{what} {slot.name} starts at {view.address:#x}, no multiple of {_ALIGNMENT} bytes (a slice of "

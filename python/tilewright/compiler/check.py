@@ -130,9 +130,11 @@ def _with_ones(value: Any, shapes: Mapping[str, Any] | None) -> dict[str, Any] |
     """The given sizes, and 1 for each symbolic dimension that they leave open."""
     from tilewright.frontend.onnx.load import load_model
     from tilewright.frontend.onnx.signature import graph_inputs
+    from tilewright.frontend.onnx.text import lowered, of_code
 
     try:
-        graph_inputs(load_model(value)[0], shapes)
+        model, boundary = lowered(load_model(value)[0], shapes)
+        graph_inputs(model, of_code(shapes, boundary))
     except UnsupportedError:  # said with the rest
         pass
     except OpenShapesError as error:

@@ -13,7 +13,7 @@ from tilewright.frontend.onnx.importer import import_graph
 from tilewright.frontend.onnx.inventory import require_supported
 from tilewright.frontend.onnx.load import ModelSource, check_model, load_model
 from tilewright.frontend.onnx.signature import Shapes, graph_inputs
-from tilewright.frontend.onnx.text import lowered
+from tilewright.frontend.onnx.text import lowered, of_code
 from tilewright.mlir import ir
 
 __all__ = ["Coverage", "Row", "collect"]
@@ -32,7 +32,8 @@ def collect(source: ModelSource, shapes: Shapes | None = None) -> Coverage:
     model, folder = load_model(source)
     coverage = Coverage()
     try:
-        model, _ = lowered(model, shapes, folder)
+        model, boundary = lowered(model, shapes, folder)
+        shapes = of_code(shapes, boundary)
         inputs = graph_inputs(model, shapes)
     except UnsupportedError as error:  # nothing can be imported without inputs, but operators can be looked up
         coverage.problems += [error.message, *_missing_operators(model)]

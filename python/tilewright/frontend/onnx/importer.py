@@ -27,7 +27,7 @@ from tilewright.frontend.onnx.registry import NEWEST_OPSET
 from tilewright.frontend.onnx.scope import Observer, Scope, Session, failure
 from tilewright.frontend.onnx.sequences import Absent, TensorList
 from tilewright.frontend.onnx.signature import Input, Shapes, graph_inputs
-from tilewright.frontend.onnx.text import lowered, remarks_of
+from tilewright.frontend.onnx.text import lowered, of_code, remarks_of
 from tilewright.frontend.onnx.unrolled import unrolled
 from tilewright.ir import decisions
 from tilewright.mlir import ir
@@ -60,8 +60,7 @@ def import_onnx(
     """
     model, folder = load_model(source)
     model, boundary = lowered(model, shapes, folder)
-    if boundary is not None and shapes:  # of what Python reads alone, no size is left to give
-        shapes = {name: s for name, s in shapes.items() if name in boundary.passed or name not in boundary.names}
+    shapes = of_code(shapes, boundary)
     require_supported(model)  # before all that a user could do in vain
     try:
         inputs = graph_inputs(model, shapes, symbolic)

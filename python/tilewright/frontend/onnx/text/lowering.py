@@ -47,6 +47,13 @@ def lowered(
     return _Lowering(model, shapes or {}, folder).run() if concerns(model) else (model, None)
 
 
+def of_code(shapes: Mapping[str, Any] | None, boundary: Boundary | None) -> Mapping[str, Any] | None:
+    """The sizes that concern the code: of what Python reads alone, none is left to give."""
+    if boundary is None or not shapes:
+        return shapes
+    return {name: size for name, size in shapes.items() if name in boundary.passed or name not in boundary.names}
+
+
 @dataclass
 class _Parts:
     """The nodes by where they run."""

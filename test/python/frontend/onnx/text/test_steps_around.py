@@ -50,6 +50,13 @@ def test_words_counted(tokens, pool):
     check(model, x, want=[want], target="cpu", shapes=None)  # how many tokens there are, a run says
 
 
+def test_what_can_be_compiled_is_said_without_sizes():
+    """How many tokens a run finds is no size that a user could give."""
+    verdict = tw.check(vectorizer({"separators": ["[ ]"]}, ["cat", "dog"]))
+    assert verdict
+    assert verdict.assumed == ["tokens[0]", "tokens[1]"]
+
+
 def test_strings_taken_apart():
     """Each step gives the code another input."""
     nodes = [

@@ -40,10 +40,12 @@ class Generator:
             mask hides. By default where the model takes a mask and positions, and a trial (when such requests first
             meet) gives a padded row the same logits. With a mask alone say True if the model counts positions by it;
             what is said is not tried.
-        options: for :func:`tilewright.compile` (``target``, ``threads``, ``precision``, ...).
+        options: for :func:`tilewright.compile` (``target``, ``threads``, ``precision``, ...); for a saved model
+            ``threads`` and ``emulate``.
 
     Raises:
-        UserError: the model has no code for all sizes, names of its inputs are not known, or a number is out of range.
+        UserError: the model has no code for all sizes, names of its inputs are not known, a number is out of range, or
+            an option comes too late for a model that is compiled already.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Generator:
         prompt: Any,
         *,
         max_tokens: int | None = None,
-        stop: int | Collection[int] = (),
+        stop: int | Collection[int] | None = (),
         top_k: int | None = None,
         temperature: float = 1.0,
         seed: int | None = None,
@@ -96,7 +98,7 @@ class Generator:
         Args:
             prompt: tokens: a list, or an array.
             max_tokens: the most tokens to make.
-            stop: tokens that end it.
+            stop: tokens that end it; None (of a tokenizer that has none): none.
             top_k, temperature, seed: see :func:`tilewright.generation.sampling.sampler`; by default the best token.
             inputs: of models that take more than tokens and past (an encoder's states), the same in each step.
 
@@ -269,6 +271,8 @@ def _opened(model: Any, options: Mapping[str, Any]) -> Any:
         if saved:
             from tilewright.targets.loading import load
 
+            if late := sorted(set(options) - {"threads", "emulate"}):
+                raise UserError(f"{model} is compiled already: {', '.join(late)} must be given when it is compiled")
             model = load(model, **options)
         else:
             from tilewright.compiler.api import compile

@@ -101,12 +101,14 @@ def tokens_of(prompt: Any) -> tuple[int, ...]:
     return tuple(map(int, array))
 
 
-def stop_set(stop: int | Collection[int]) -> frozenset[int]:
-    """Tokens that end a request, from one or several.
+def stop_set(stop: int | Collection[int] | None) -> frozenset[int]:
+    """Tokens that end a request, from one, several, or none.
 
     Raises:
         UserError: one is no whole number.
     """
+    if stop is None:
+        return frozenset()
     tokens = list(stop) if isinstance(stop, Collection) else [stop]
     if wrong := [token for token in tokens if isinstance(token, bool) or not isinstance(token, int | np.integer)]:
         raise UserError(f"stop is a token or several (whole numbers), got {wrong[0]!r}")
@@ -114,7 +116,7 @@ def stop_set(stop: int | Collection[int]) -> frozenset[int]:
 
 
 def is_batch(prompts: Any) -> bool:
-    """Whether prompts are several: a list of lists, an array with two dimensions."""
-    if isinstance(prompts, np.ndarray):
+    """Whether prompts are several: a list of lists, an array or a torch tensor with two dimensions."""
+    if hasattr(prompts, "ndim"):
         return prompts.ndim == 2
     return isinstance(prompts, Sequence) and bool(prompts) and not isinstance(prompts[0], int | np.integer)

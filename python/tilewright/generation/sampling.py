@@ -24,9 +24,12 @@ def sampler(top_k: int | None = None, temperature: float = 1.0, seed: int | None
         seed: of the random numbers, which are the request's own: the same seed and logits give the same tokens.
 
     Raises:
-        UserError: `top_k` is less than 1, `temperature` is not above 0, or `seed` is less than 0.
+        UserError: `top_k` is less than 1, `temperature` is not above 0, `seed` is less than 0, or a temperature or a
+            seed is given without `top_k`, where nothing is drawn.
     """
     if top_k is None:
+        if temperature not in (0, 1) or seed is not None:
+            raise UserError("temperature= and seed= are for a draw: give top_k=; without it the best token is taken")
         return greedy
     if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
         raise UserError(f"top_k must be a whole number >= 1, got {top_k!r}; None takes the best token")

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -155,6 +157,35 @@ def test_a_saved_model(padded, tmp_path: Path) -> None:
     assert generator.generate(PROMPTS[0], max_tokens=5) == whole(padded, PROMPTS[0], 5)
     with pytest.raises(tw.UserError, match="compiled already: threads say how"):
         tw.Generator(padded, threads=1)
+    with pytest.raises(tw.UserError, match="compiled already: precision must be given when it is compiled"):
+        tw.Generator(path, threads=1, precision="bf16")
+
+
+def test_a_wrong_prompt_leaves_no_request_of_its_call(padded) -> None:
+    generator = tw.Generator(padded)
+    with pytest.raises(tw.UserError, match="a prompt is a list"):
+        generator.generate([PROMPTS[0], [1.5]], max_tokens=3)
+    assert generator.waiting == generator.running == ()
+
+
+def test_what_a_tokenizer_gives(padded) -> None:
+    """Tokens as an array [prompts, length], of any library; no end of text."""
+
+    class Tensor:
+        def __init__(self, values: np.ndarray) -> None:
+            self.values, self.ndim = values, values.ndim
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+            return self.values
+
+        def __iter__(self) -> Iterator[Tensor]:
+            return map(Tensor, self.values)
+
+    generator = tw.Generator(padded)
+    rows = np.array([PROMPTS[0][:2], PROMPTS[2][:2]])
+    expected = generator.generate(rows.tolist(), max_tokens=3, temperature=0)
+    assert generator.generate(Tensor(rows), max_tokens=3, stop=None) == expected
+    assert generator.generate(Tensor(rows[:1]), max_tokens=3) == expected[:1]
 
 
 def test_wrong_arguments(padded) -> None:
@@ -168,6 +199,9 @@ def test_wrong_arguments(padded) -> None:
         generator.submit([1], top_k=0)
     with pytest.raises(tw.UserError, match="temperature must be above 0"):
         generator.submit([1], top_k=2, temperature=0)
+    for drawn in ({"temperature": 0.8}, {"seed": 1}):
+        with pytest.raises(tw.UserError, match="temperature= and seed= are for a draw: give top_k="):
+            generator.submit([1], **drawn)
     with pytest.raises(tw.UserError, match="the model takes: none; inputs= is wrong in states"):
         generator.submit([1], inputs={"states": np.zeros(1)})
     with pytest.raises(tw.UserError, match="capacity must be a whole number"):

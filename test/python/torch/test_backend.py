@@ -182,6 +182,14 @@ def test_what_cannot_be_compiled(built: Built, caplog: pytest.LogCaptureFixture)
 def test_options_are_checked(built: Built) -> None:
     with pytest.raises(Exception, match="the backend has no 'thread'; it has target, threads"):
         compiled(mlp(), thread=1)(torch.randn(2, 8))
+    for wrong, told in (
+        ({"precision": "fp16"}, "there is no precision 'fp16'"),
+        ({"precision": "int8"}, "precision='int8' needs calibration"),
+        ({"threads": 0}, "threads must be a whole number"),
+        ({"target": "gpu"}, "gpu"),
+    ):
+        with pytest.raises(tw.UserError, match=told):
+            tilewright.torch.Settings(**wrong)
     with pytest.raises(tw.UserError, match="fallback must be 'eager' or 'error'"):
         tilewright.torch.Settings(fallback="none")
 

@@ -123,8 +123,7 @@ def _of_class(spec: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
     """A class that pytree knows: its own description of one, with leaves for parts."""
     import torch.utils._pytree as pytree
 
-    context = spec.context if isinstance(spec.context, list | tuple) else ()
-    keys = list(context) if len(context) == len(parts) and all(isinstance(key, str) for key in context) else None
+    keys = _keys(spec.context, len(parts))
     if keys is None:
         keys = list(getattr(spec.type, "_fields", range(len(parts))))  # of a named tuple
     try:
@@ -132,6 +131,13 @@ def _of_class(spec: Any, parts: list[dict[str, Any]]) -> dict[str, Any]:
     except (NotImplementedError, TypeError) as error:
         raise UnsupportedError(f"the module returns a {spec.type.__name__}, which cannot be saved: {error}") from None
     return {"torch": text, "module": spec.type.__module__, "keys": keys, "of": parts}
+
+
+def _keys(context: Any, count: int) -> list[str] | None:
+    """The names of the parts of a class, where its context is a list of them, or has one in it (`DynamicCache`)."""
+    lists = [context, *context] if isinstance(context, list | tuple) else []
+    found = (each for each in lists if isinstance(each, list | tuple) and len(each) == count)
+    return next((list(each) for each in found if all(isinstance(key, str) for key in each)), None)
 
 
 def _shallow(spec: Any) -> Any:

@@ -18,7 +18,7 @@ from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.kernels.launch import wrapped
 from tilewright.kernels.signature import Argument, Signature
 from tilewright.runtime import Outputs
-from tilewright.runtime.interop import is_torch, to_numpy, to_torch
+from tilewright.runtime.interop import count_changes, is_torch, to_numpy, to_torch
 from tilewright.targets.base import Target
 from tilewright.targets.registry import named, parse_target
 
@@ -250,6 +250,7 @@ class Kernel:
         if not any(map(is_torch, given.values())):
             return results
         values = [given[name] if given.get(name) is not None else to_torch(array) for name, array in results.items()]
+        count_changes(values)
         return Outputs(values, results.keys())
 
     @staticmethod

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,13 @@ def to_torch(array: np.ndarray) -> Any:
     if name not in _NOT_IN_NUMPY:
         return torch.from_numpy(array)
     return torch.from_numpy(array.view(np.int16 if array.itemsize == 2 else np.uint8)).view(getattr(torch, name))
+
+
+def count_changes(values: Iterable[Any]) -> None:
+    """Tell PyTorch that its tensors among these were written in place; autograd and others count such changes."""
+    from torch.autograd.graph import increment_version
+
+    increment_version([value for value in values if is_torch(value) and not value.is_inference()])
 
 
 def _from_dlpack(value: Any, name: str) -> tuple[np.ndarray, Export | None]:

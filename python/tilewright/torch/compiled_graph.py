@@ -19,7 +19,8 @@ from tilewright.core.cache import digest
 from tilewright.core.errors import TilewrightError
 from tilewright.frontend.torch.constants import with_constants
 from tilewright.frontend.torch.graph import Graph
-from tilewright.runtime.interop import to_numpy, to_torch
+from tilewright.frontend.torch.layouts import laid_out
+from tilewright.runtime.interop import to_numpy
 
 if TYPE_CHECKING:
     from tilewright.torch.dynamo import Settings
@@ -34,25 +35,54 @@ _lock = threading.Lock()  # compilations of equal graphs wait for each other
 
 @dataclass
 class _Variant:
-    """A model (None: PyTorch runs the graph) and the state of the tensors that it was compiled with."""
+    """A model (None: PyTorch runs the graph), what it takes, and the state of the weights that it was compiled with."""
 
     model: Any
+    inputs: list[int]
     stamps: list[tuple[Any, ...]]
-    tensors: list[weakref.ref]
+    weights: list[weakref.ref]
 
     @property
     def is_alive(self) -> bool:
-        """Whether a call could bring these tensors again."""
-        return all(reference() is not None for reference in self.tensors)
+        """Whether a call could bring these weights again."""
+        return all(reference() is not None for reference in self.weights)
 
-    def holds(self, tensors: Sequence[Any], stamps: list[tuple[Any, ...]]) -> bool:
+    def holds(self, weights: Sequence[Any]) -> bool:
         """Whether these are the same tensors, unchanged."""
-        same = all(reference() is tensor for reference, tensor in zip(self.tensors, tensors, strict=True))
-        return same and self.stamps == stamps
+        same = all(reference() is tensor for reference, tensor in zip(self.weights, weights, strict=True))
+        return same and self.stamps == _stamps(weights)
+
+
+class _Constants:
+    """Which arguments are constants of models, and these models. Others are a new object: calls may run meanwhile."""
+
+    def __init__(self, weights: Sequence[int], numbers: Sequence[int]) -> None:
+        self.weights = tuple(weights)
+        self.numbers = tuple(numbers)
+        self.variants: dict[tuple, _Variant] = {}
+
+    def key(self, arguments: Sequence[Any]) -> tuple:
+        """What tells variants apart: which weights, and the numbers."""
+        return (*(id(arguments[n]) for n in self.weights), *(arguments[n] for n in self.numbers))
+
+    def find(self, arguments: Sequence[Any]) -> _Variant | None:
+        """The model for these arguments, where their weights are unchanged."""
+        found = self.variants.get(self.key(arguments))
+        return found if found is not None and found.holds([arguments[n] for n in self.weights]) else None
+
+    def take_lost(self, arguments: Sequence[Any]) -> bool:
+        """Drop variants that no call brings again: their weights changed, or are gone; whether there were any."""
+        kept = {key: variant for key, variant in self.variants.items() if variant.is_alive}
+        kept.pop(self.key(arguments), None)
+        lost = len(kept) < len(self.variants)
+        self.variants = kept
+        return lost
 
 
 class CompiledGraph:
     """Calls the model of a graph, compiled for its weights when a call first brings them.
+
+    Safe to call from several threads at once: those that bring new weights wait for each other.
 
     Args:
         graph: the converted graph.
@@ -67,10 +97,10 @@ class CompiledGraph:
         self._key = key
         self._eager = eager
         self._settings = settings
-        self._fixed = [number for number in graph.inputs if number in fixed and number not in graph.numbers]
-        self._numbers = list(graph.numbers)
-        self._variants: dict[tuple, _Variant] = {}
+        weights = [number for number in graph.inputs if number in fixed and number not in graph.numbers]
+        self._constants = _Constants(weights, graph.numbers)
         self._changes = 0
+        self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Sequence[Any]:
         """Run the graph.
@@ -78,49 +108,56 @@ class CompiledGraph:
         Raises:
             TilewrightError: with ``fallback="error"``: it cannot be compiled.
         """
-        if self._graph.model is None:
-            results: Sequence[Any] = ()
-        else:
-            model = self._model(arguments)
-            if model is None:
+        results: Sequence[Any] = ()
+        if self._graph.model is not None:
+            variant = self._constants.find(arguments) or self._new_variant(arguments)
+            if variant.model is None:
                 return self._eager(*arguments)
-            constant = {*self._fixed, *self._numbers}
-            values = [arguments[number] for number in self._graph.inputs if number not in constant]
-            results = [to_torch(v) if isinstance(v, np.ndarray) else v for v in model(*values)]
+            found = variant.model(*(arguments[number] for number in variant.inputs))
+            results = [laid_out(v, order) for v, order in zip(found, self._graph.orders, strict=True)]
         return [output(results, arguments) for output in self._graph.outputs]
 
-    def _model(self, arguments: Sequence[Any]) -> Any:
-        tensors = [arguments[number] for number in self._fixed]
-        stamps = [(tensor.data_ptr(), _version(tensor)) for tensor in tensors]
-        key = (*map(id, tensors), *(arguments[number] for number in self._numbers))
-        variant = self._variants.get(key)
-        if variant is None or not variant.holds(tensors, stamps):
-            if self._becomes_open(variant):
-                return self._model(arguments)
-            model = self._compiled(arguments)
-            self._variants = {k: other for k, other in self._variants.items() if other.is_alive}
-            self._variants[key] = _Variant(model, stamps, [weakref.ref(tensor) for tensor in tensors])
-            return model
-        return variant.model
+    def _new_variant(self, arguments: Sequence[Any]) -> _Variant:
+        with self._lock:
+            found = self._constants.find(arguments)  # of a thread that was here before
+            if found is not None:
+                return found
+            self._open(arguments)
+            constants = self._constants
+            weights = [arguments[number] for number in constants.weights]
+            stamps = _stamps(weights)  # before the weights are read
+            model = self._compiled(arguments, (*constants.weights, *constants.numbers))
+            held = {*constants.weights, *constants.numbers}
+            inputs = [number for number in self._graph.inputs if number not in held]
+            variant = _Variant(model, inputs, stamps, [weakref.ref(tensor) for tensor in weights])
+            constants.variants[constants.key(arguments)] = variant
+            return variant
 
-    def _becomes_open(self, variant: _Variant | None) -> bool:
-        """Whether weights or numbers that change too often are inputs from now on."""
-        self._changes += variant is not None
-        if self._fixed and self._changes > _CHANGES:
+    def _open(self, arguments: Sequence[Any]) -> None:
+        """Make weights and numbers inputs that change too often, or unseen."""
+        old = self._constants
+        weights = tuple(number for number in old.weights if not arguments[number].is_inference())
+        if len(weights) < len(old.weights):
+            log.warning(
+                "torch.compile: %d weights of a graph are inputs: made under torch.inference_mode(), they do not "
+                "count their changes; make the module outside of it",
+                len(old.weights) - len(weights),
+            )
+        self._changes += old.take_lost(arguments)
+        if weights and self._changes > _CHANGES:
             log.warning("torch.compile: the weights of a graph changed %d times; they are inputs now", self._changes)
-            self._fixed = []
-        elif self._numbers and len({key[len(self._fixed) :] for key in self._variants}) >= _NUMBERS:
+            weights = ()
+        numbers = old.numbers
+        if numbers and len({key[len(old.weights) :] for key in old.variants}) >= _NUMBERS:
             log.warning("torch.compile: a graph met %d integers; they are inputs now", _NUMBERS)
-            self._numbers = []
-        else:
-            return False
-        self._variants.clear()
-        return True
+            numbers = ()
+        if (weights, numbers) != (old.weights, old.numbers):
+            self._constants = _Constants(weights, numbers)
 
-    def _compiled(self, arguments: Sequence[Any]) -> Any:
-        """The model for these weights: one of an equal graph, or a new one."""
+    def _compiled(self, arguments: Sequence[Any], held: Sequence[int]) -> Any:
+        """The model with these arguments as constants: one of an equal graph, or a new one."""
         try:
-            constants = {n: _array(arguments[n]) for n in (*self._fixed, *self._numbers)}
+            constants = {n: _array(arguments[n]) for n in held}
             parts = (f"{n} {a.dtype} {a.shape}" for n, a in constants.items())
             content = (digest(a.tobytes()) for a in constants.values())
             key = digest(self._key, repr(self._settings), *parts, *content)
@@ -147,9 +184,9 @@ class CompiledGraph:
         return model
 
 
-def _version(tensor: Any) -> int:
-    """How often a tensor was changed in place; tensors of `torch.inference_mode` do not count it."""
-    return -1 if tensor.is_inference() else tensor._version
+def _stamps(weights: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """What tells whether weights were changed: where they are, and how often they were changed in place."""
+    return [(tensor.data_ptr(), tensor._version) for tensor in weights]
 
 
 def _array(value: Any) -> np.ndarray:

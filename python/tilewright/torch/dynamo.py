@@ -12,11 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilewright.core.errors import TilewrightError, UserError
-from tilewright.core.options import CompileOptions
 from tilewright.frontend.torch import decompositions
-from tilewright.runtime.cpu.model import checked_threads
-from tilewright.targets import registry
-from tilewright.targets.rules import check
 from tilewright.torch.compiled_graph import CompiledGraph
 from tilewright.torch.skeletons import skeleton
 
@@ -32,12 +28,13 @@ class Settings:
     Attributes:
         target: see :func:`tilewright.compile`, as are the next four.
         threads: threads per call; default: all CPUs.
-        precision: ``f32``, ``bf16``, or ``tf32`` of a ``cuda`` target; ``int8`` would need calibration.
+        precision: ``f32``, ``bf16``, ... (``int8`` needs `calibration=`, and is for :func:`tilewright.compile` alone).
         accuracy: ``exact``, ``winograd``, ...
         emulate: for a ``cuda`` target, run on the emulator.
         freeze: weights are constants, packed and folded when a graph is compiled. A graph whose weights change is
-            compiled anew, twice; then they are inputs. Changes through ``.data`` are not seen: call
-            ``torch.compiler.reset()``. False: weights are inputs from the start.
+            compiled anew, twice; then they are inputs, as those are that were made under ``torch.inference_mode()``.
+            Changes through ``.data`` are not seen: call ``torch.compiler.reset()``. False: weights are inputs from the
+            start.
         fallback: ``eager``: what cannot be compiled runs in PyTorch, and a line in the log says why; ``error``: it is
             an error.
     """
@@ -51,19 +48,25 @@ class Settings:
     fallback: str = "eager"
 
     def __post_init__(self) -> None:
-        """Check the values: a wrong one would be told anew for each graph, as the reason why PyTorch runs it.
+        """Check the values: a wrong one is an error, not a reason to run graphs in PyTorch.
 
         Raises:
-            UserError: another fallback, or what :func:`tilewright.compile` does not take.
+            UserError: a value that there is not, or that the target does not go with.
+            UnsupportedError: models are not compiled for the target.
         """
+        from tilewright.core.options import CompileOptions
+        from tilewright.runtime.cpu.model import checked_threads
+        from tilewright.targets import registry
+        from tilewright.targets.rules import check
+
         if self.fallback not in ("eager", "error"):
             raise UserError(f"options: fallback must be 'eager' or 'error', got {self.fallback!r}")
         if not isinstance(self.freeze, bool):
             raise UserError(f"options: freeze must be True or False, got {self.freeze!r}")
-        chosen = CompileOptions(**{name: value for name, value in self.of_compile.items() if name != "target"})
-        check(registry.parse_target(self.target), chosen)
         if self.threads is not None:
             checked_threads(self.threads)
+        machine = registry.parse_target(self.target)
+        check(machine, CompileOptions(**{name: value for name, value in self.of_compile.items() if name != "target"}))
 
     @property
     def of_compile(self) -> dict[str, Any]:
@@ -88,7 +91,7 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
         What Dynamo calls instead of the graph.
 
     Raises:
-        UserError: an unknown option, or a value that it does not take.
+        UserError: an unknown option, or a wrong value of one.
         TilewrightError: with ``fallback="error"``: the graph cannot be compiled.
     """
     from torch._dynamo.backends.common import aot_autograd

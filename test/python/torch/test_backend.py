@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,9 @@ def built(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp
         found.lines = [record.getMessage() for record in caplog.records]
 
 
-def compiled(module: Any, **options: Any) -> Any:
-    return torch.compile(module, backend="tilewright", options={"threads": 1, "fallback": "error", **options})
+def compiled(module: Any, dynamic: bool | None = None, **options: Any) -> Any:
+    options = {"threads": 1, "fallback": "error", **options}
+    return torch.compile(module, backend="tilewright", options=options, dynamic=dynamic)
 
 
 def equal(found: Any, expected: Any) -> None:
@@ -134,11 +136,75 @@ def test_weights_that_change(built: Built, caplog: pytest.LogCaptureFixture) -> 
     assert "the weights of a graph changed 3 times; they are inputs now" in caplog.text
 
 
+def test_weights_that_are_replaced(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    module = torch.nn.Linear(4, 4).eval()
+    fast, x = compiled(module), torch.randn(2, 4)
+    for _ in range(6):
+        module.weight = torch.nn.Parameter(torch.randn(4, 4))
+        equal(fast(x), module(x))
+    assert built.models <= 4
+    assert "they are inputs now" in caplog.text
+
+
+def test_weights_that_do_not_count_their_changes(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    with torch.inference_mode():
+        module, x = torch.nn.Linear(4, 4).eval(), torch.randn(2, 4)
+        fast = compiled(module)
+        for _ in range(3):
+            equal(fast(x), module(x))
+            module.weight.mul_(2)
+    assert built.models == 1 and "2 weights of a graph are inputs" in caplog.text
+
+
+def test_weights_that_change_while_threads_call(built: Built) -> None:
+    module = torch.nn.Linear(4, 4).eval()
+    fast, x = compiled(module), torch.randn(2, 4)
+    fast(x)
+    errors: list[BaseException] = []
+    stop = threading.Event()
+
+    def call() -> None:
+        try:
+            with torch.no_grad():
+                while not stop.is_set():
+                    fast(x)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=call) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(4):  # the last change makes them inputs
+        module.weight.add_(0.1)
+        equal(fast(x), module(x))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_results_share_memory_where_those_of_pytorch_do(built: Built) -> None:
+    def views(x: Any) -> Any:
+        y = x + 1
+        return x.T, y.view(-1), y[1:].T, y
+
+    for dynamic in (False, True):
+        torch.compiler.reset()
+        fast = compiled(views, dynamic=dynamic)
+        x = torch.randn(3, 4)
+        found, expected = fast(x), views(x)
+        for made in (found, expected):
+            made[-1][1:] = 7  # is seen in the others
+        equal(found, expected)
+        assert found[0].data_ptr() == x.data_ptr()
+        assert [each.stride() for each in found] == [each.stride() for each in expected]
+
+
 def test_integers_that_are_no_sizes(built: Built) -> None:
     def cut(x: Any, count: int) -> Any:
         return x[:, :count] * count
 
-    fast = torch.compile(cut, backend="tilewright", options={"threads": 1, "fallback": "error"}, dynamic=True)
+    fast = compiled(cut, dynamic=True)
     x = torch.randn(3, 9)
     for count in (2, 5, 2):
         equal(fast(x, count), cut(x, count))
@@ -179,6 +245,32 @@ def test_what_cannot_be_compiled(built: Built, caplog: pytest.LogCaptureFixture)
         compiled(eigen)(x)
 
 
+def test_random_numbers_are_drawn_by_pytorch(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.Dropout(0.5))
+    x = torch.randn(4, 8)
+    fast = torch.compile(module, backend="tilewright")
+    assert not torch.equal(fast(x), fast(x))
+    assert "draws random numbers" in caplog.text and "call .eval()" in caplog.text and built.models == 0
+    equal(compiled(module.eval())(x), module(x))
+    attention = torch.nn.functional.scaled_dot_product_attention  # may drop out, and does not here
+    q = torch.randn(1, 2, 5, 8)
+    equal(compiled(lambda q: attention(q, q, q))(q), attention(q, q, q))
+
+
+def test_complex_numbers_are_left_to_pytorch(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    def double(x: Any) -> Any:
+        return x * 2
+
+    x = torch.randn(3, dtype=torch.complex64)
+    equal(torch.compile(double, backend="tilewright")(x), double(x))
+    assert "is of dtype torch.complex64" in caplog.text and built.models == 0
+
+
+def test_results_on_another_device_are_left_to_pytorch(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    found = torch.compile(lambda x: (x * 2, (x + 1).to("meta")), backend="tilewright")(torch.ones(3))
+    assert found[1].device.type == "meta" and "a result of a graph, is on meta" in caplog.text
+
+
 def test_options_are_checked(built: Built) -> None:
     with pytest.raises(Exception, match="the backend has no 'thread'; it has target, threads"):
         compiled(mlp(), thread=1)(torch.randn(2, 8))
@@ -192,6 +284,14 @@ def test_options_are_checked(built: Built) -> None:
             tilewright.torch.Settings(**wrong)
     with pytest.raises(tw.UserError, match="fallback must be 'eager' or 'error'"):
         tilewright.torch.Settings(fallback="none")
+    for name, value, text in (
+        ("precision", "f23", "there is no precision 'f23'"),
+        ("accuracy", "most", "there is no accuracy 'most'"),
+        ("threads", 0, "threads must be a whole number >= 1"),
+        ("target", "gpu9", "gpu9"),
+    ):
+        with pytest.raises(tw.UserError, match=text):
+            tilewright.torch.Settings(**{name: value})
 
 
 def test_frozen_or_not_the_results_are_equal(built: Built) -> None:

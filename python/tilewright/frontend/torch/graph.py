@@ -16,10 +16,14 @@ import onnx
 
 from tilewright.core.errors import UnsupportedError
 from tilewright.frontend.torch.conversion import onnx_of
+from tilewright.frontend.torch.layouts import order_of, owners
 from tilewright.runtime.interop import to_numpy
 
-#: What an output of the graph is: from what the model returned and what the graph was called with.
+#: What an output of the graph is: from what the model returned, laid out, and what the graph was called with.
 Output = Callable[[Sequence[Any], Sequence[Any]], Any]
+
+#: Arguments, with the values for which an operator that may draw random numbers draws none.
+_NOT_RANDOM = (("dropout_p", 0.0), ("dropout", 0.0), ("train", False), ("training", False))
 
 
 @dataclass
@@ -31,7 +35,8 @@ class Graph:
         inputs: for each input of the model which argument of the graph it is.
         numbers: those of them that are a Python integer which no tensor has as its size.
         constants: arrays for the inputs of the model that come after those: tensors that the graph holds itself.
-        outputs: for each output of the graph how it is made.
+        orders: for each result of the model the order of its dimensions in memory, see `layouts.order_of`.
+        outputs: for each output of the graph how it is made of these results.
         operators: number of operations in the graph.
     """
 
@@ -39,6 +44,7 @@ class Graph:
     inputs: list[int]
     numbers: list[int] = field(default_factory=list)
     constants: list[np.ndarray] = field(default_factory=list)
+    orders: list[tuple[int, ...] | None] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     operators: int = 0
 
@@ -50,10 +56,12 @@ def convert(module: Any) -> Graph:
         module: a torch.fx.GraphModule. Its placeholders are tensors, and integers that a call brings.
 
     Raises:
-        UnsupportedError: torch's exporter has no rule for an operator, or is not installed.
+        UnsupportedError: torch's exporter has no rule for an operator, or is not installed; an operator draws random
+            numbers, an end of the graph is complex, or results are on another device than the arguments.
     """
     import torch
 
+    _refuse_random(module.graph)
     graph = copy.deepcopy(module.graph)
     arguments = [node for node in graph.nodes if node.op == "placeholder"]
     held, constants = _lift(graph, module, arguments)
@@ -64,14 +72,16 @@ def convert(module: Any) -> Graph:
     results, outputs = _outputs(graph, [node and node.name for node in arguments], sizes)
     operators = sum(node.op == "call_function" for node in graph.nodes)
     if not results:
-        return Graph(None, kept, numbers, constants, outputs, operators)
+        return Graph(None, kept, numbers, constants, [], outputs, operators)
     graph.eliminate_dead_code()
     inputs = [*(arguments[number] for number in kept), *held]
+    _check_ends(inputs, results)
     program = _program(torch.fx.GraphModule(module, graph), inputs, results)
     model = onnx_of(program, f"a graph of {operators} operators")
     if (len(model.graph.input), len(model.graph.output)) != (len(inputs), len(results)):
         raise UnsupportedError("torch's ONNX exporter left out inputs or outputs of a graph")
-    return Graph(model, kept, numbers, constants, outputs, operators)
+    orders = [order_of(node.meta["val"]) for node in results]
+    return Graph(model, kept, numbers, constants, orders, outputs, operators)
 
 
 def array_of(tensor: Any) -> np.ndarray:
@@ -80,6 +90,47 @@ def array_of(tensor: Any) -> np.ndarray:
 
     with unset_fake_temporarily():
         return to_numpy(tensor, "a constant", np.dtype(np.float32))[0]
+
+
+def _refuse_random(graph: Any) -> None:
+    """Raise UnsupportedError where an operator draws from PyTorch's generator, whose state a model does not have."""
+    for node in graph.nodes:
+        if node.op == "call_function" and _is_random(node):
+            raise UnsupportedError(
+                f"{node.target} draws random numbers, and a compiled model would draw the same ones in each call; "
+                "for layers such as Dropout call .eval(), or draw the numbers outside of what is compiled"
+            )
+
+
+def _is_random(node: Any) -> bool:
+    import torch
+
+    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
+        return False
+    declared = node.target._schema.arguments
+    given = {argument.name: argument.default_value for argument in declared if argument.has_default_value()}
+    given |= {argument.name: value for argument, value in zip(declared, node.args, strict=False)}
+    given |= node.kwargs
+    return not any(name in given and given[name] == off for name, off in _NOT_RANDOM)
+
+
+def _check_ends(inputs: Sequence[Any], results: Sequence[Any]) -> None:
+    """Raise UnsupportedError where an end is complex, which torch's exporter makes pairs of, or results move away."""
+    devices = {node.meta["val"].device for node in inputs if _is_tensor(node)}
+    expected = next((str(device) for device in devices if device.type != "cpu"), "cpu")
+    for node in (*inputs, *results):
+        value = node.meta["val"]
+        if _is_tensor(node) and value.dtype.is_complex:
+            raise UnsupportedError(
+                f"{node.name}, an argument or result of a graph, is of dtype {value.dtype}, which compiled models have "
+                "inside only: use torch.view_as_real and torch.view_as_complex around what is compiled"
+            )
+    for node in results:
+        if str(node.meta["val"].device) != expected:
+            raise UnsupportedError(
+                f"{node.name}, a result of a graph, is on {node.meta['val'].device}, and its arguments are on "
+                f"{expected}: move tensors outside of what is compiled"
+            )
 
 
 def _lift(graph: Any, module: Any, arguments: list[Any]) -> tuple[list[Any], list[np.ndarray]]:
@@ -156,19 +207,27 @@ def _read_sizes(graph: Any, arguments: list[Any], sizes: dict[Any, tuple[int, in
 def _outputs(graph: Any, arguments: list[str | None], sizes: dict[Any, tuple[int, int | None]]) -> tuple[list, list]:
     """The nodes that the model computes, each once, and how to make the outputs of the graph."""
     node = next(node for node in graph.nodes if node.op == "output")
+    bases = owners(graph, [value for value in node.args[0] if hasattr(value, "meta") and _is_tensor(value)])
     results: list[Any] = []
-    outputs: list[Output] = []
-    for value in node.args[0]:
+
+    def made(value: Any) -> Output:
+        if value.op == "placeholder" and value.name in arguments:
+            return _argument(arguments.index(value.name))
+        if value not in results:
+            results.append(value)
+        return _result(results.index(value))
+
+    def output(value: Any) -> Output:
         if not hasattr(value, "meta"):
-            outputs.append(_constant(value))
-        elif value.op == "placeholder" and value.name in arguments:
-            outputs.append(_argument(arguments.index(value.name)))
-        elif _is_tensor(value):
-            if value not in results:
-                results.append(value)
-            outputs.append(_result(results.index(value), value.meta["val"]))
-        else:
-            outputs.append(_size(value.meta["val"], sizes))
+            return _constant(value)
+        base = bases.get(value)
+        if base is not None and (base.op != "placeholder" or _follows(base.meta["val"], value.meta["val"], sizes)):
+            return _view(made(base), base.meta["val"], value.meta["val"], sizes)
+        if _is_tensor(value) or value.name in arguments:
+            return made(value)
+        return _size(value.meta["val"], sizes)
+
+    outputs = [output(value) for value in node.args[0]]
     node.args = (tuple(results),)
     return results, outputs
 
@@ -203,31 +262,28 @@ def _integer(value: Any) -> Any:
     return sympy.Integer(int(value))
 
 
-def _result(number: int, value: Any) -> Output:
-    """A tensor in the layout that PyTorch expects of it: what reads it afterwards relies on its strides."""
-    order = _order(value)
-    if order is None:
-        return lambda results, arguments: results[number]
-
-    def laid_out(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
-        import torch
-
-        found = results[number]
-        return torch.empty_permuted(found.shape, order, dtype=found.dtype).copy_(found)
-
-    return laid_out
+def _result(number: int) -> Output:
+    return lambda results, arguments: results[number]
 
 
-def _order(value: Any) -> tuple[int, ...] | None:
-    """The dimensions from the outermost in memory to the innermost; None for the usual order."""
-    strides = [getattr(getattr(stride, "node", None), "hint", stride) for stride in value.stride()]
-    sizes = [getattr(getattr(size, "node", None), "hint", size) for size in value.shape]
-    if None in strides or None in sizes:
-        return None
-    seen = [axis for axis, size in enumerate(sizes) if size > 1]
-    if all(strides[a] >= strides[b] for a, b in zip(seen, seen[1:], strict=False)):
-        return None
-    return tuple(sorted(range(len(strides)), key=lambda axis: -strides[axis]))
+def _follows(owner: Any, value: Any, sizes: dict[Any, tuple[int, int | None]]) -> bool:
+    """Whether a view's place follows from sizes; PyTorch makes views of arguments itself where it does not."""
+    numbers = (*value.shape, *value.stride(), value.storage_offset(), owner.storage_offset())
+    symbols = (n.node.expr.free_symbols for n in numbers if hasattr(n, "node"))
+    return all(symbol in sizes for found in symbols for symbol in found)
+
+
+def _view(base: Output, owner: Any, value: Any, sizes: dict[Any, tuple[int, int | None]]) -> Output:
+    """A view of what `base` makes; `owner` and `value` are the tensors that PyTorch traced with for both."""
+    parts = [[_size(number, sizes) for number in numbers] for numbers in (value.shape, value.stride())]
+    offset = _size(value.storage_offset() - owner.storage_offset(), sizes)
+
+    def viewed(results: Sequence[Any], arguments: Sequence[Any]) -> Any:
+        found = base(results, arguments)
+        shape, strides = ([number(results, arguments) for number in part] for part in parts)
+        return found.as_strided(shape, strides, found.storage_offset() + offset(results, arguments))
+
+    return viewed
 
 
 def _program(module: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Any:

@@ -32,6 +32,7 @@ class _Lowered:
     outputs: tuple[TensorSpec, ...]
     name: str = "bisect"
     kind: str = "state"
+    form: str = ""
 
     def load(self, _shapes: Any, _symbolic: Any = (), _many_threads: bool = False) -> Imported:
         """Return the module of the state (a copy)."""

@@ -48,7 +48,7 @@ class _Merged:
 @register
 @dataclass(frozen=True)
 class SplitRepeats(Pass):
-    """Let products of groups of heads read the keys and values that a group shares, instead of a copy for each head.
+    """Let heads of a group read the keys and values that they share, instead of a copy each.
 
     Exporters repeat each head of keys and values for the heads of queries that read it, and merge both into one
     dimension: as many copies of a whole cache, in each step. The product's loop over heads becomes two, over groups and

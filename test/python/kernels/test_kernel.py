@@ -195,7 +195,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: twice(X, X[::-1], grid=[3]), "must be C-contiguous and writeable"),
     (lambda: twice(X, z=1, grid=[3]), "no argument 'z' is left"),
     (lambda: twice(X, X, X, grid=[3]), "got 3 arguments"),
-    (lambda: twice([1.0], X, grid=[3]), "x must be a NumPy array, got a list"),
+    (lambda: twice([1.0], X, grid=[3]), "x must be a NumPy array( or torch tensor)?, got a list"),
     (lambda: twice(X, X, grid=[3]), "overlaps an input"),
     (lambda: tw.kernel(AXPY)(X, 1.0, X, X.copy(), grid=[3]), "n is a scalar, got an array"),
     (lambda: tw.kernel("no/such/file.mlir"), "there is no kernel file"),

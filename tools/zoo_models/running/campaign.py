@@ -42,8 +42,15 @@ def check_forms(forms: Sequence[str]) -> None:
 def judge(folder: Path, target: str, form: str, limit: float) -> dict[str, Any]:
     """The cell of one model, one target and one form."""
     command = [sys.executable, "-m", "zoo_models.running.one", str(folder), target, form]
+    tools = str(Path(__file__).resolve().parents[2])
+    paths = os.pathsep.join([tools, *filter(None, [os.environ.get("PYTHONPATH")])])
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": paths},
     )
     try:
         out, err = process.communicate(timeout=limit)

@@ -12,7 +12,6 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 from support import check_numbers, feeds, interpret, node_model, normalize
 
-from tilewright.core.errors import UnsupportedError
 from tilewright.frontend import import_onnx
 from tilewright.frontend.builder.dtypes import highest, is_float, lowest, wrapped
 
@@ -166,9 +165,3 @@ def test_largest_unsigned_numbers():
     for op in ("Div", "Less", "Max", "Mod"):
         model = node_model(op, [x, y], known=[1])
         check_numbers(model, feeds(model, [x, y]))
-
-
-def test_strings_are_refused():
-    x = np.array(["a", "b"], np.object_)
-    with pytest.raises(UnsupportedError, match="strings"):
-        import_onnx(node_model("Equal", [x, x], opset=19))

@@ -41,7 +41,7 @@ def test_zero_points(m: int, k: int, n: int, left: type, right: type, is_weight:
     expected = (x.astype(np.int32) - 101) @ (y.astype(np.int32) - zero_y.astype(np.int32))
     model = compiled(g, made, np.int32, [m, n])
     np.testing.assert_array_equal(model(*((x,) if is_weight else (x, y)))[0], expected)
-    if is_weight and m > 1:  # of a single row decoded ones are faster
+    if is_weight and m > 16:  # of few rows, which one program takes at once, decoded ones are faster
         assert f"{k}x{n}xi8" in model.explain()
 
 

@@ -83,11 +83,15 @@ class Stale:
         self._waiting.get(buffer, {}).pop(value, None)
 
     def read(self, key: tuple[str, int], value: Value, touching: np.ndarray, number: int) -> None:
-        """Step ``number`` reads a value: newer ones of the buffer that wait note where this is not the first time."""
+        """Step ``number`` reads a value: newer ones of the buffer that wait note where this is not the first time.
+
+        In a loop only those of the same turn: what a list hands down arrives in turns that some cores skip.
+        """
         again = value.used & touching
         if again.any():
+            turn = self.steps[number].loops
             for one in self._waiting.get(key[0], ()):
-                if value.number < one.number < number:
+                if value.number < one.number < number and (not turn or self.steps[one.number].loops == turn):
                     one.read_again(number, key[1], again)
 
     def check(self, key: tuple[str, int], value: Value, lost: np.ndarray) -> None:

@@ -12,33 +12,16 @@ from tilewright.frontend.builder.scalars import Scalar
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.common.precision import widened
 from tilewright.frontend.onnx.ops.contrib.domain import DOMAIN
+from tilewright.frontend.onnx.ops.math.linear_algebra import Elimination
 from tilewright.frontend.onnx.registry import Builder, Node, op
 
 
-class _Inversion:
+class _Inversion(Elimination):
     """A program on one matrix of a batch and the identity on its right, in place."""
-
-    def __init__(self, b: Builder, batch: Scalar, size: Size) -> None:
-        self.b, self.batch, self.size = b, batch, size
-
-    def at(self, work: Tensor, row: Scalar, column: Scalar) -> Scalar:
-        """One element."""
-        return self.b.at(work, [self.batch, row, column])
 
     def put(self, value: Scalar, work: Tensor, row: Scalar, column: Scalar) -> Tensor:
         """One element replaced."""
         return self.b.put(value, work, [self.batch, row, column])
-
-    def pivot(self, work: Tensor, column: Scalar) -> Scalar:
-        """The row of the largest element at or below the diagonal."""
-
-        def larger(row: Scalar, best: Scalar, value: Scalar) -> list[Scalar]:
-            m, candidate = self.b.math, self.b.math.absolute(self.at(work, row, column))
-            better = candidate > value
-            return [m.where(better, row, best), m.where(better, candidate, value)]
-
-        start = self.b.math.absolute(self.at(work, column, column))
-        return self.b.for_(column + self.b.idx(1), self.size, [column, start], larger)[0]
 
     def lift(self, work: Tensor, row: Scalar, other: Scalar) -> Tensor:
         """Two rows exchanged; the one that comes to `row` divided by its element there."""

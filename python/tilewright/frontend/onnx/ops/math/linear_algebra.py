@@ -12,8 +12,8 @@ from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.registry import Builder, Node, op
 
 
-class _Elimination:
-    """A program on one matrix of a batch, in place."""
+class Elimination:
+    """What programs on one matrix of a batch, in place, have in common: elements, and the choice of a pivot."""
 
     def __init__(self, b: Builder, batch: Scalar, size: Size) -> None:
         self.b, self.batch, self.size = b, batch, size
@@ -32,6 +32,10 @@ class _Elimination:
 
         start = self.b.math.absolute(self.at(work, column, column))
         return self.b.for_(column + self.b.idx(1), self.size, [column, start], larger)[0]
+
+
+class _Triangle(Elimination):
+    """Elimination below the diagonal."""
 
     def exchange(self, work: Tensor, row: Scalar, other: Scalar) -> Tensor:
         """Two rows."""
@@ -87,7 +91,7 @@ def determinant(b: Builder, node: Node, x: Tensor) -> Tensor:
     work = b.array(b.reshape(b.cast(x, dtype), (count, size, size)))
 
     def each(batch: Scalar, work: Tensor, results: Tensor) -> list[Tensor]:
-        work, value = _Elimination(b, batch, size).run(work, b.math.scalar(1.0, dtype))
+        work, value = _Triangle(b, batch, size).run(work, b.math.scalar(1.0, dtype))
         return [work, b.put(value, results, [batch])]
 
     _, results = b.for_(0, count, [work, b.blank([count], dtype)], each)

@@ -105,24 +105,29 @@ class SplitK(Pass):
         """Visit the reductions of each block."""
         gpu, weights = Gpu.of(device_of(op, self.name)), Weights()
         for block in blocks(op):
+            cut = False
             for member in linalg_ops(block, weights):
-                if member.reductions and not member.dynamic:
-                    _visit(member, gpu)
+                if not member.reductions or member.dynamic:
+                    continue
+                # What it reads may be the result of a sum that was cut, and is another value now.
+                cut |= _visit(describe(member.op, member.position) if cut else member, gpu)
 
 
-def _visit(op: LinalgOp, gpu: Gpu) -> None:
-    """Cut one sum, or say why one that had better be cut is not."""
+def _visit(op: LinalgOp, gpu: Gpu) -> bool:
+    """Cut one sum, or say why one that had better be cut is not; whether it was cut."""
     if len(op.op.results) != 1:
-        return
+        return False
     obstacle, found = _obstacle(op), _parts_of(op, gpu)
     if found is not None and obstacle is None:
         _split(op, found)
-    elif found is not None:
+        return True
+    if found is not None:
         remark(op.op, f"a sum of {op.extents[found.loop]} terms runs in few tasks, as {obstacle}")
     elif obstacle is None and (lost := _lost(op, gpu)) is not None:
         terms, whole, seconds, parts = lost
         times = f"predicted {whole * 1e6:.3g} us; in {parts} equal parts it would take {seconds * 1e6:.3g} us"
         remark(op.op, f"a sum of {terms} terms runs in few tasks, as no number of parts divides it ({times})")
+    return False
 
 
 def _obstacle(op: LinalgOp) -> str | None:

@@ -129,3 +129,36 @@ func.func @goes_on(%x: tensor<64x8192xf16>, %w: tensor<64x8192xf16>, %f: tensor<
   } -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
+
+// -----
+
+// A sum that reads the result of one that was cut reads the sum of its parts.
+
+#m = affine_map<(o, k) -> (o, k)>
+#o = affine_map<(o, k) -> (o)>
+
+// CHECK-LABEL: @one_after_the_other
+// CHECK: tensor.expand_shape %arg0
+// CHECK: %[[FIRST:.*]] = linalg.generic {{.*}} ins(%{{[0-9]+}} : tensor<{{[0-9]+}}x8xf32>)
+// CHECK: tensor.expand_shape %arg1
+// CHECK: %[[PARTS:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[FIRST]] : {{.*}}attrs = {tile.apart}
+// CHECK: return
+func.func @one_after_the_other(%x: tensor<8x1048576xf32>, %y: tensor<8x1048576xf32>) -> tensor<8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %p = linalg.generic {indexing_maps = [#m, #o], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x1048576xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %t = arith.addf %s, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  %q = linalg.generic {indexing_maps = [#m, #o, #o], iterator_types = ["parallel", "reduction"]}
+      ins(%y, %p : tensor<8x1048576xf32>, tensor<8xf32>) outs(%f : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32, %s: f32):
+    %c = arith.subf %a, %b : f32
+    %t = arith.addf %s, %c : f32
+    linalg.yield %t : f32
+  } -> tensor<8xf32>
+  return %q : tensor<8xf32>
+}

@@ -58,6 +58,9 @@ def : Tile_Decision<"weights", Tile_Text, Tile_OnModule,
     ["dumps of the driver"], ["passes of the plan that look at masks"],
     ["cpu", "cuda"],
     "the file with the elements of external globals, beside the IR">;
+def : Tile_Information<"signature", Tile_Dictionary, Tile_OnModule,
+    ["dumps of the driver"], ["compilations that begin there"],
+    "the model's inputs and outputs as users see them: names, types, shapes">;
 def : Tile_Information<"op_count", Tile_Dictionary, Tile_Carriers<["*"]>,
     ["tile-count-ops"], ["people"],
     "how often each operation occurs inside">;

@@ -285,6 +285,12 @@ FailureOr<Value> BodyEvaluator::gather(linalg::GenericOp op,
                                        const Access &binding,
                                        tensor::ExtractOp extract,
                                        Scope &scope) {
+  // Fills and splats stand in the group itself: any element is the same.
+  DenseElementsAttr elements;
+  if (matchPattern(extract.getTensor(), m_Constant(&elements)) &&
+      elements.isSplat())
+    return point.constant(extract.getLoc(),
+                          cast<TypedAttr>(elements.getSplatValue<Attribute>()));
   auto table = dyn_cast<BlockArgument>(extract.getTensor());
   if (!table)
     return extract.emitError("reads a tensor made in its own group");

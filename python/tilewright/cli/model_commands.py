@@ -40,12 +40,17 @@ def add_to(commands: Any) -> None:
 
 def _add_compile(commands: Any) -> None:
     parser = commands.add_parser("compile", help="compile a model and save it", description="Compile a model.")
-    arguments.add_model(parser, "an ONNX file or a layer-1 .mlir file")
+    arguments.add_model(parser, "an ONNX file, a layer-1 .mlir file, or with --start-from the IR of a later phase")
     parser.add_argument("-o", "--output", help="where to save it: a .tw or .zip file, or a folder (default: MODEL.tw)")
     parser.add_argument(
         "--tune", type=float, default=0.0, metavar="SECONDS", help="measure the best predicted tiles on this machine"
     )
     parser.add_argument("--opt-level", type=int, default=3, choices=range(4), help="LLVM's level (default 3)")
+    parser.add_argument(
+        "--start-from",
+        metavar="PHASE",
+        help="MODEL is IR behind this phase, as --dump-ir writes it, with decisions as they stand there",
+    )
     parser.add_argument("--stop-after", metavar="PHASE", help="print the IR after this phase (to -o if given) and stop")
     parser.add_argument("--dump-ir", metavar="DIR", help="write the IR after each phase to this folder")
     parser.set_defaults(run=_compile)
@@ -57,6 +62,7 @@ def _compile(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     more = {
         "opt_level": options.opt_level,
+        "start_from": options.start_from,
         "stop_after": options.stop_after,
         "dump_ir": options.dump_ir,
         "tune": options.tune,

@@ -33,6 +33,7 @@ def compile(
     weights: Mapping[str, np.ndarray] | None = None,
     pipeline: Pipeline | None = None,
     opt_level: int = 3,
+    start_from: str | None = None,
     stop_after: str | None = None,
     dump_ir: str | Path | None = None,
     tune: float = 0.0,
@@ -69,6 +70,9 @@ def compile(
         weights: arrays of the external globals of an MLIR module, by name.
         pipeline: phases of passes to run instead of the target's own.
         opt_level: LLVM's optimization level, 0 to 3.
+        start_from: the phase behind which an MLIR module is IR, as `stop_after` and `dump_ir` write it: ``import``,
+            ``normalize``, ``plan``, ``tile``, ``schedule`` or ``lower``. The phases behind it run, with what the IR
+            decides, also by hand; weights are those of the file that the IR names, or of `weights`.
         stop_after: stop after this phase (import, normalize, plan, tile, schedule, lower) and return the IR as text.
         dump_ir: folder that receives the IR after each phase (default: TILEWRIGHT_DUMP_IR); forces a fresh compilation.
         tune: seconds to spend on measuring the best predicted tiles of each kernel on this machine (target ``cpu``, or
@@ -131,14 +135,17 @@ def compile(
         resident=resident,
         padded=padded or "",
         emulate=emulate,
+        start_from=start_from,
         stop_after=None if stop_after == "emit" else stop_after,
         dump_ir=Path(folder) if folder else None,
         pipeline=pipeline,
     )
     check(machine, options)
+    if start_from is not None and source.kind != "mlir":
+        raise UserError(f"start_from= takes IR, as MLIR text or a .mlir file, and {source.name} is an ONNX model")
     if threads is not None:  # a model of open sizes would be compiled before it is asked
         checked_threads(threads)
-    if stop_after is None and source.is_kernel_alone:
+    if stop_after is None and start_from is None and source.is_kernel_alone:
         from tilewright.kernels import Kernel, read_kernel
 
         if cubin:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.compiler import precision
+from tilewright.compiler import precision, starting
 from tilewright.compiler.source import Imported, Source
 from tilewright.core.options import PHASES, CompileOptions
 from tilewright.core.workers import shared_pool
@@ -109,7 +109,9 @@ def lower(work: Compilation) -> str | None:
     """Run the phases up to `lower`; returns the IR's text where the options say to stop before the end."""
     stop = work.options.stop_after
     work.remarks += work.kept
-    if work.start is not None and work.start.key == _start_key(work):
+    if work.options.start_from is not None:
+        _begin_behind(work, work.options.start_from)
+    elif work.start is not None and work.start.key == _start_key(work):
         _begin_at(work, work.start)
     else:
         _import(work)
@@ -154,7 +156,6 @@ def _import(work: Compilation) -> None:
         for node, message in work.imported.remarks.items():
             work.remarks.append({"phase": "import", "severity": "remark", "message": message, "location": node})
         _annotate(work)
-        _dump_weights(work)
     work.from_kernels = _is_layer_3(work.module)
     if work.from_kernels:
         kernel_statistics.observe(work.statistics, "tile", work.module, work.target.device)
@@ -172,6 +173,24 @@ def _begin_at(work: Compilation, start: Start) -> None:
     work.remarks += start.remarks
     precision.observe(work)
     _annotate(work)
+
+
+def _begin_behind(work: Compilation, phase: str) -> None:
+    """Take IR that was written behind a phase, with what is known of it behind that."""
+    from tilewright.compiler import kernel_statistics
+
+    with work.phase(phase) as entry:
+        starting.begin(work, phase)
+        if not work.options.is_decided:
+            _annotate(work)
+        if phase == "plan":
+            _compute_weights(work, entry)
+    if phase == "normalize":
+        _observe(work)
+    for name in ("tile", phase) if phase == "schedule" else (phase,):
+        kernel_statistics.observe(work.statistics, name, work.module, work.target.device)
+    _record(work, entry)
+    work.target.after_phase(work, phase)
 
 
 def _annotate(work: Compilation) -> None:
@@ -193,14 +212,19 @@ def _observe(work: Compilation) -> None:
         _record(work, work.phases[-1])
 
 
-def _dump_weights(work: Compilation) -> None:
-    """Put the weights beside the IR that is written: passes that look at them find them there in another process."""
-    if work.options.dump_ir is None or not work.weights:
-        return
+def _dump_weights(work: Compilation, phase: str) -> None:
+    """Put the weights beside the IR that is written: passes, and compilations that begin there, find them.
+
+    Behind `tile` these are the weights that are left, those that @init made among them.
+    """
     from tilewright.mlir import ir
     from tilewright.passes.weights import FILE, write_weights
 
-    name = write_weights(work.options.dump_ir, work.weights)
+    first = len(work.phases) == 1
+    if not work.weights or not (first or phase in ("tile", "lower")):
+        return
+    weights = work.weights if first or phase == "lower" else starting.weights_left(work)
+    name = write_weights(work.options.dump_ir, weights)
     work.module.operation.attributes[FILE] = ir.StringAttr.get(name, work.module.context)
 
 
@@ -224,6 +248,8 @@ def _start_key(work: Compilation) -> str:
 
 def _pipeline(work: Compilation) -> Pipeline:
     whole = _whole_pipeline(work)
+    if work.options.start_from is not None:
+        return whole if work.options.start_from == PHASES[0] else whole.after(work.options.start_from)
     own = work.options.pipeline is None
     return whole.after("tile") if own and work.from_kernels and "tile" in whole.names else whole
 
@@ -339,6 +365,9 @@ def _count(work: Compilation, entry: dict[str, Any]) -> None:
 
 def _record(work: Compilation, entry: dict[str, Any]) -> None:
     _count(work, entry)
+    starting.sign(work, entry["name"])
+    if work.options.dump_ir is not None:
+        _dump_weights(work, entry["name"])
     text = str(work.module)
     entry["ir_bytes"] = len(text)
     entry["ir"] = text if len(text) <= _REPORT_IR else text[:_REPORT_IR].rpartition("\n")[0]

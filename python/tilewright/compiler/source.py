@@ -10,6 +10,7 @@ import functools
 import hashlib
 import mmap
 import os
+import re
 import shutil
 import weakref
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tilewright.compiler import list_programs
+from tilewright.compiler import list_programs, starting
 from tilewright.compiler.external_data import external_files
 from tilewright.compiler.large_models import in_file
 from tilewright.core.cache import digest
@@ -98,20 +99,23 @@ class Source:
         names = {op.attributes["sym_name"].value for op in top if "sym_name" in op.attributes}
         return "main" not in names and any(op.name == "tile.kernel" for op in top)
 
-    def load(self, shapes: Shapes | None, symbolic: bool = False, many_threads: bool = False) -> Imported:
+    def load(
+        self, shapes: Shapes | None, symbolic: bool = False, many_threads: bool = False, start: str | None = None
+    ) -> Imported:
         """Import the model.
 
         Args:
             shapes: sizes of symbolic dimensions, or their ranges.
             symbolic: what `shapes` leaves open is known at run time only.
             many_threads: the machine has thousands; some operators are lowered to more work, in parallel.
+            start: the phase behind which MLIR text is IR; None: it is a model.
 
         Raises:
-            UserError: the model is malformed, or its shapes are not fixed.
+            UserError: the model is malformed, or its shapes are not fixed; or it is IR of another border.
             UnsupportedError: it holds operators that have no lowering.
         """
         if self.kind == "mlir":
-            return _load_mlir(self, None if self.traced else shapes)
+            return _load_mlir(self, None if self.traced else shapes, start)
         return _load_onnx(self, shapes, symbolic, many_threads)
 
 
@@ -152,7 +156,8 @@ def open_source(
         return source
     if source.kind != "mlir" or not isinstance(weights, Mapping):
         raise UserError("weights= takes arrays by name, for the external globals of an MLIR module")
-    return replace(source, weights={name: np.asarray(array) for name, array in weights.items()})
+    given = {name: np.asarray(array) for name, array in weights.items()}
+    return replace(source, weights={**source.weights, **given})
 
 
 _TORCH = (("torch.nn", "Module"), ("torch.export", "ExportedProgram"), ("torch.onnx", "ONNXProgram"))
@@ -212,7 +217,8 @@ def _open(model: Any) -> Source:
         if not path.is_file():
             raise UserError(f"there is no model file {path}")
         if path.suffix == ".mlir":
-            return Source(_text(path), "mlir", path.stem)
+            text = _text(path)
+            return Source(text, "mlir", path.stem, weights=starting.weights_beside(text, path.parent))
         return Source(path, "onnx", path.stem)
     if isinstance(model, bytes | bytearray | memoryview):
         return Source(bytes(model), "onnx", "model")
@@ -266,13 +272,16 @@ def _specs(specs: Any) -> tuple[TensorSpec, ...]:
     return tuple(TensorSpec(spec.name, from_numpy(spec.dtype), tuple(spec.shape)) for spec in specs)
 
 
-def _load_mlir(source: Source, shapes: Shapes | None) -> Imported:
+def _load_mlir(source: Source, shapes: Shapes | None, start: str | None) -> Imported:
     from tilewright.mlir import ir
 
     if shapes:
         raise UserError("shapes= is for ONNX models: an MLIR module has static shapes")
     module = parse(source.value, source.name, printed=source.traced)
     _check_weights(module, source.weights)
+    signed = starting.read_signed(module, source.name, start)
+    if signed is not None:
+        return Imported(module, dict(source.weights), **signed)
     function = next((op for op in module.body.operations if _is_main(op)), None)
     if function is None:
         raise UserError(f"{source.name} has no func.func @main to compile")
@@ -298,10 +307,15 @@ def _check_weights(module: ir.Module, weights: Mapping[str, np.ndarray]) -> None
         array = weights.get(name)
         if array is None or not isinstance(kind, ir.RankedTensorType):
             continue
-        given = TensorSpec(name, from_numpy(array.dtype), array.shape)
+        given = TensorSpec(name, _signless(from_numpy(array.dtype)), array.shape)
         wanted = TensorSpec(name, _element(kind.element_type), tuple(kind.shape))
         if given != wanted:
             raise UserError(f"weights= gives {given}, but the module declares {wanted}")
+
+
+def _signless(kind: str) -> str:
+    """An element type as globals have it: integers of IR have no sign."""
+    return f"i{kind[1:]}" if re.fullmatch(r"u\d+", kind) else kind
 
 
 _COMPLEX = {"complex<f32>": "c64", "complex<f64>": "c128"}

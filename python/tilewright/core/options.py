@@ -42,6 +42,7 @@ class CompileOptions:
         symbolic: compile for all sizes of the dimensions that `shapes` leaves open.
         cubin: for a GPU, machine code beside the PTX.
         emulate: for a GPU, run the code on the emulator; True, or its options.
+        start_from: name of the phase behind which the given IR stands; None: it is a model.
         stop_after: name of the last phase to run; None: all.
         dump_ir: folder that receives the IR after each phase.
         pipeline: passes instead of the target's own.
@@ -63,6 +64,7 @@ class CompileOptions:
     symbolic: bool = False
     cubin: bool = False
     emulate: bool | Mapping[str, Any] = False
+    start_from: str | None = None
     stop_after: str | None = None
     dump_ir: Path | None = None
     pipeline: Pipeline | None = None
@@ -73,9 +75,20 @@ class CompileOptions:
     sanitize: str = dataclasses.field(default_factory=config.sanitize.get)
 
     def __post_init__(self) -> None:
-        """Check the name of the phase."""
+        """Check the names of phases."""
         if self.stop_after is not None and self.stop_after not in PHASES:
             raise UserError(f"there is no phase {self.stop_after!r}; the phases are {', '.join(PHASES)}")
+        if self.start_from is None:
+            return
+        if self.start_from not in PHASES[:-1]:
+            raise UserError(f"nothing begins behind {self.start_from!r}; the phases are {', '.join(PHASES[:-1])}")
+        if self.stop_after is not None and PHASES.index(self.stop_after) <= PHASES.index(self.start_from):
+            raise UserError(f"stop_after={self.stop_after!r} is not behind start_from={self.start_from!r}")
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the IR that was given holds decisions, which are not taken again: those of phase `plan`."""
+        return self.start_from not in (None, *PHASES[:2])
 
     @property
     def is_plain(self) -> bool:

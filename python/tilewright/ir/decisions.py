@@ -175,6 +175,8 @@ SCRATCH_FREE = Flag("tile.scratch_free")
 SHARED_BYTES = Integer("tile.shared_bytes")
 #: the loop becomes one with the loop in front of it, so many iterations behind (on scf.for)
 SHIFT = Integer("tile.shift")
+#: the model's inputs and outputs as users see them: names, types, shapes (on builtin.module)
+SIGNATURE = Dictionary("tile.signature")
 #: number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result (on
 #: linalg., tensor.)
 SKIP = Integer("tile.skip")
@@ -323,6 +325,7 @@ ALL: dict[str, Decision] = {
     "tile.scratch_free": SCRATCH_FREE,
     "tile.shared_bytes": SHARED_BYTES,
     "tile.shift": SHIFT,
+    "tile.signature": SIGNATURE,
     "tile.skip": SKIP,
     "tile.slow": SLOW,
     "tile.sparsity": SPARSITY,

@@ -135,14 +135,15 @@ def _check_header(data: Any, where: str) -> None:
 def _convert(data: dict[str, Any]) -> dict[str, Any]:
     known = {key: data[key] for key in Manifest.__dataclass_fields__ if key in data}
     for key in ("inputs", "outputs", "weights"):
-        known[key] = tuple(_spec(given) for given in known.get(key, ()))
+        known[key] = tuple(spec_of(given) for given in known.get(key, ()))
     known["kernels"] = tuple(KernelInfo(**kernel) for kernel in known.get("kernels", ()))
     for key in ("cpu_features", "code_files"):
         known[key] = tuple(known.get(key, ()))
     return known
 
 
-def _spec(given: dict[str, Any]) -> TensorSpec:
+def spec_of(given: dict[str, Any]) -> TensorSpec:
+    """The specification that `dataclasses.asdict` made a dictionary of."""
     least = given.get("shortest")
     shape = tuple(map(int, given["shape"]))
     return TensorSpec(given["name"], given["dtype"], shape, Shortest(**least) if least else None)

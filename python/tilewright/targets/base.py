@@ -194,6 +194,16 @@ class Target:
     def after_phase(self, work: Any, phase: str) -> None:
         """Keep what a later phase takes out of the module (in ``work.kept_for_emit``)."""
 
+    def kept_as_text(self, work: Any) -> str:
+        """What :meth:`after_phase` kept, for IR in a file that a compilation may begin with; "" where that is nothing.
+
+        It may add arrays to `work.weights`, which stand beside the IR.
+        """
+        return ""
+
+    def keep_text(self, work: Any, text: str) -> None:
+        """Keep again what :meth:`kept_as_text` told."""
+
     def emit(self, work: Any, folder: Path) -> Any:
         """Write the artifact of a lowered module.
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.core.dtypes import from_numpy
-from tilewright.core.errors import InternalError
+from tilewright.core.errors import InternalError, UserError
 from tilewright.core.options import PHASES
 from tilewright.core.version import VERSION
+from tilewright.ir import decisions
 from tilewright.ir.units import Unit, symbol_of
 from tilewright.runtime.manifest import KernelInfo, Manifest, TensorSpec
 
@@ -41,6 +42,11 @@ def top_symbols(module: ir.Module, name: str) -> list[str]:
 def weight(work: Compilation, name: str) -> np.ndarray:
     """The bytes of a weight, of the model's own or one that @init made."""
     if name not in work.weights:
+        if work.options.start_from is not None:
+            raise UserError(
+                f"{work.source.name} has no elements of the weight {name}: they stand in the file that IR names "
+                f"({decisions.WEIGHTS}) where dump_ir= (--dump-ir) wrote it; or give weights="
+            )
         raise InternalError(f"the code needs the weight {name}, which neither the model nor @init holds")
     return work.weights[name]
 

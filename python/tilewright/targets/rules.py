@@ -91,6 +91,14 @@ RULES: tuple[Rule, ...] = (
         lambda t, o: o.sizes not in SIZES,
         f"sizes= says what open dimensions get: {', '.join(map(repr, SIZES))}, not {{o.sizes!r}}; shapes= fixes them",
     ),
+    Rule(
+        lambda t, o: o.start_from is not None and bool(o.shapes),
+        "shapes= is for models: IR that start_from= takes has its sizes",
+    ),
+    Rule(
+        lambda t, o: o.is_decided and bool(o.tune),
+        "tune= chooses tiles, and behind phase {o.start_from} they are chosen: leave it out, or begin behind normalize",
+    ),
     Rule(lambda t, o: o.opt_level not in range(4), "opt_level must be 0, 1, 2 or 3, got {o.opt_level!r}"),
     Rule(
         lambda t, o: o.pipeline is not None and not hasattr(o.pipeline, "phases"),

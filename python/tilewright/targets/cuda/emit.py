@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,26 @@ def export_host(work: Compilation) -> None:
         {name: _argument_types(op) for name, op in kernels.items()},
         {name: op.attributes["grid_rank"].value for name, op in kernels.items()},
     )
+
+
+def host_as_text(work: Compilation) -> str:
+    """The kept host program as JSON; "" before there is one. Its constants become weights."""
+    host = work.kept_for_emit
+    if host is None:
+        return ""
+    program = host.exported
+    work.weights |= program.constants
+    values = {**dataclasses.asdict(host), "exported": program.program, "kernels": program.kernels}
+    return json.dumps({**values, "constants": list(program.constants)})
+
+
+def keep_host(work: Compilation, text: str) -> None:
+    """Keep the host program that :func:`host_as_text` told."""
+    said = json.loads(text)
+    constants = {name: work.weights[name] for name in said["constants"]}
+    arguments = {name: tuple(types) for name, types in said["arguments"].items()}
+    program = HostProgram(said["exported"], constants, tuple(said["kernels"]))
+    work.kept_for_emit = Host(program, arguments, said["ranks"])
 
 
 def emit(work: Compilation, folder: Path) -> None:

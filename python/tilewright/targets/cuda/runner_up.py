@@ -43,6 +43,8 @@ def emit(work: Compilation, folder: Path) -> Compilation | None:
 
 def _with_runners_up(work: Compilation, error: ptxas.RefusedError) -> Compilation:
     """The same compilation from its start, where each refused kernel takes the next candidate."""
+    if work.options.is_decided:
+        raise error  # its tiles stand in the IR that was given
     choices, remarks = dict(_chosen(work)), list(work.kept)
     for symbol, message in error.kernels.items():
         plan = work.statistics.get("kernels", {}).get(symbol, {}).get("plan", {})

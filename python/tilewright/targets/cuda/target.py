@@ -139,6 +139,18 @@ class CudaTarget(Target):
 
             export_host(work)
 
+    def kept_as_text(self, work: Any) -> str:
+        """The host program, once phase `lower` has taken the host function away."""
+        from tilewright.targets.cuda.emit import host_as_text
+
+        return host_as_text(work)
+
+    def keep_text(self, work: Any, text: str) -> None:
+        """Keep the host program again."""
+        from tilewright.targets.cuda.emit import keep_host
+
+        keep_host(work, text)
+
     def emit(self, work: Any, folder: Path) -> Any:
         """Write host program, PTX and weights; where ptxas refuses tiles, return the compilation with others."""
         from tilewright.targets.cuda import runner_up

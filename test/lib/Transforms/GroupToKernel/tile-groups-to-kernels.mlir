@@ -189,6 +189,39 @@ func.func @main(%ids: tensor<5xi32>, %table: tensor<100x32xf32>) -> tensor<5x32x
 
 // -----
 
+// What is gathered from a table of equal elements is that element, wherever.
+
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+
+// CHECK-LABEL: tile.kernel @gather_splat
+// CHECK-SAME: (%{{.*}}: memref<5xi32>, %[[Y:.*]]: memref<5x32xf32>)
+// CHECK: arith.constant dense<2.000000e+00> : !tile.tile<1x32xf32>
+// CHECK-NOT: tile.load
+// CHECK: tile.store %{{.*}}, %[[Y]]
+func.func @main(%ids: tensor<5xi32>) -> tensor<5x32xf32> {
+  %y = tile.group "l2" (%ids1 = %ids : tensor<5xi32>) -> (tensor<5x32xf32>) attributes {tile.kernel = "gather_splat"} {
+    %r = tile.group "register" (%ids2 = %ids1 : tensor<5xi32>) -> (tensor<5x32xf32>) {
+      %table = arith.constant dense<2.0> : tensor<100x32xf32>
+      %e = tensor.empty() : tensor<5x32xf32>
+      %g = linalg.generic {indexing_maps = [#row, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%ids2 : tensor<5xi32>) outs(%e : tensor<5x32xf32>)
+          attrs = {tile.rtile = #tile.rtile<l2 = [2, 32], register = [1, 32], order = [0, 1]>} {
+      ^bb0(%q: i32, %o: f32):
+        %n = arith.index_cast %q : i32 to index
+        %c = linalg.index 1 : index
+        %t = tensor.extract %table[%n, %c] : tensor<100x32xf32>
+        linalg.yield %t : f32
+      } -> tensor<5x32xf32>
+      tile.yield %g : tensor<5x32xf32>
+    }
+    tile.yield %r : tensor<5x32xf32>
+  }
+  return %y : tensor<5x32xf32>
+}
+
+// -----
+
 // Rounds of four steps, and one step after them: 17 = 4 * 4 + 1. While a task works on one panel of the packed weight,
 // each round of each of its 2 row tiles fetches lines of the next panel: 17 * 32 * 4 bytes are 34 lines, which 2 * 4
 // rounds fetch by 5.

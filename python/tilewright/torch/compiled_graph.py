@@ -86,15 +86,14 @@ class CompiledGraph:
 
     Args:
         graph: the converted graph.
-        key: what it computes, as a digest.
         eager: the same in PyTorch.
         fixed: numbers of the arguments that are weights and buffers, which the graph does not change.
         settings: of the backend.
     """
 
-    def __init__(self, graph: Graph, key: str, eager: Callable[..., Any], fixed: set[int], settings: Settings) -> None:
+    def __init__(self, graph: Graph, eager: Callable[..., Any], fixed: set[int], settings: Settings) -> None:
         self._graph = graph
-        self._key = key
+        self._key = _key(graph)
         self._eager = eager
         self._settings = settings
         weights = [number for number in graph.inputs if number in fixed and number not in graph.numbers]
@@ -158,7 +157,7 @@ class CompiledGraph:
         """The model with these arguments as constants: one of an equal graph, or a new one."""
         try:
             constants = {n: _array(arguments[n]) for n in held}
-            parts = (f"{n} {a.dtype} {a.shape}" for n, a in constants.items())
+            parts = (f"{self._graph.inputs.index(n)} {a.dtype} {a.shape}" for n, a in constants.items())
             content = (digest(a.tobytes()) for a in constants.values())
             key = digest(self._key, repr(self._settings), *parts, *content)
             with _lock:
@@ -182,6 +181,13 @@ class CompiledGraph:
         took = time.perf_counter() - start
         log.info("torch.compile: compiled a graph of %d operators in %.2f s", self._graph.operators, took)
         return model
+
+
+def _key(graph: Graph) -> str:
+    """What a graph computes, as a digest: equal for graphs that differ in how their arguments lie in memory."""
+    if graph.model is None:
+        return ""
+    return digest(graph.model.SerializeToString(deterministic=True), *(array.tobytes() for array in graph.constants))
 
 
 def _stamps(weights: Sequence[Any]) -> list[tuple[Any, ...]]:

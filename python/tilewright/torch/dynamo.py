@@ -162,11 +162,11 @@ def _compiled(graph: Any, settings: Settings) -> Callable[..., Any]:
     written = [number for number, info in enumerate(metadata.input_info) if info.mutates_data] if metadata else []
     fixed = set(metadata.static_input_indices) - set(written) if metadata else set()
     try:
-        converted, key = skeleton(graph)
+        converted = skeleton(graph)
     except TilewrightError as error:
         run = _eager(graph, error, settings)
     else:
-        run = CompiledGraph(converted, key, graph.forward, fixed if settings.freeze else set(), settings)
+        run = CompiledGraph(converted, graph.forward, fixed if settings.freeze else set(), settings)
 
     def boxed(arguments: list[Any]) -> Any:
         values = list(arguments)

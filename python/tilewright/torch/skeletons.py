@@ -20,8 +20,8 @@ _known: OrderedDict[str, Graph] = OrderedDict()
 _lock = threading.Lock()
 
 
-def skeleton(module: Any) -> tuple[Graph, str]:
-    """The graph as an ONNX model without weights, and a digest of it.
+def skeleton(module: Any) -> Graph:
+    """The graph as an ONNX model without weights.
 
     Args:
         module: a torch.fx.GraphModule of ATen operators, with the shape of each value.
@@ -33,13 +33,13 @@ def skeleton(module: Any) -> tuple[Graph, str]:
     with _lock:
         if key in _known:
             _known.move_to_end(key)
-            return _known[key], key
+            return _known[key]
     found = convert(module)
     with _lock:
         _known[key] = found
         if len(_known) > _KEPT:
             _known.popitem(last=False)
-    return found, key
+    return found
 
 
 def _content(module: Any) -> str:

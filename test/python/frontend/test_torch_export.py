@@ -131,6 +131,18 @@ def test_programs_of_torch_export_and_of_its_onnx_exporter() -> None:
     assert [spec.name for spec in tw.compile(onnx, threads=1).outputs] == ["out"]
 
 
+def test_programs_in_training_mode() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    program = torch.export.export(module.train(), (torch.randn(2, 3),))
+    with pytest.raises(
+        tw.UserError, match=r"batch norms in training mode \(batch_norm\): call .eval\(\) on the module"
+    ):
+        tw.compile(program)
+    free = torch.nn.BatchNorm1d(3, track_running_stats=False)  # by the batch in either mode
+    x = torch.randn(4, 3)
+    torch.testing.assert_close(tw.compile(torch.export.export(free, (x,)), threads=1)(x)[0], free(x))
+
+
 class Steps(torch.nn.Module):
     """A loop over time that a user wrote."""
 

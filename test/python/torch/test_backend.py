@@ -125,6 +125,29 @@ def test_equal_graphs_compile_once(built: Built) -> None:
     assert built.models == 1
 
 
+def test_how_arguments_lie_in_memory(built: Built) -> None:
+    """PyTorch traces a graph anew for other strides; it is the same model."""
+    module = mlp()
+    fast = compiled(module, dynamic=False)
+    for x in (torch.randn(4, 8), torch.randn(8, 4).T, torch.randn(4, 16)[:, ::2], torch.randn(1, 8).expand(4, 8)):
+        equal(fast(x), module(x))
+    assert built.models == 1
+
+
+def test_batch_norms_in_training_mode(built: Built) -> None:
+    def network() -> Any:
+        return torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU()).train()
+
+    ours, theirs = network(), network()
+    theirs.load_state_dict(ours.state_dict())
+    fast = compiled(ours)
+    for size in (2, 3):
+        x = torch.randn(size, 3, 8, 8)
+        equal(fast(x), theirs(x))
+        for found, expected in zip(ours.buffers(), theirs.buffers(), strict=True):
+            equal(found, expected)
+
+
 def test_weights_that_change(built: Built, caplog: pytest.LogCaptureFixture) -> None:
     module = torch.nn.Linear(4, 4).eval()
     fast = compiled(module)

@@ -25,7 +25,7 @@ class Scaled(CompiledGraph):
 
     def __init__(self, wait: Callable[[], Any] = bool) -> None:
         graph = Graph(onnx.ModelProto(), [0, 1, 2], [2], orders=[None], outputs=[lambda results, arguments: results[0]])
-        super().__init__(graph, "scaled", self.refuse, {1}, Settings(threads=1))
+        super().__init__(graph, self.refuse, {1}, Settings(threads=1))
         self.held: list[tuple[int, ...]] = []
         self.wait = wait
 

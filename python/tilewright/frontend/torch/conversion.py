@@ -18,6 +18,7 @@ from typing import Any
 import onnx
 
 from tilewright.core.errors import UnsupportedError
+from tilewright.frontend.torch.translations import read_once
 
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")  # colours of a terminal
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\w+)\n\s+(\S.*)')
@@ -48,7 +49,7 @@ def program_of(model: Any, what: str, args: tuple = (), kwargs: Any = None, dyna
 
     options = {} if dynamic_shapes is None else {"dynamic_shapes": dynamic_shapes}
     try:
-        with _quiet(), torch.no_grad():
+        with _quiet(), torch.no_grad(), read_once():
             return torch.onnx.export(model, args, kwargs=kwargs, dynamo=True, verbose=False, **options)
     except ModuleNotFoundError as error:
         raise UnsupportedError(

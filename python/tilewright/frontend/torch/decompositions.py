@@ -1,7 +1,7 @@
 # Part of Tilewright, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Operators that PyTorch's fast paths use and its ONNX exporter has no form of, as operators that it has."""
+"""Operators that PyTorch's ONNX exporter has no form of, or a wrong one, as operators that it has."""
 
 from __future__ import annotations
 
@@ -12,11 +12,18 @@ from typing import Any
 
 @functools.cache
 def table() -> dict[Any, Callable[..., Any]]:
-    """What AOTAutograd replaces while it traces: the fused layers of `torch.nn.TransformerEncoder` at inference."""
+    """What AOTAutograd replaces while it traces.
+
+    These are the fused layers of `torch.nn.TransformerEncoder` at inference, and batch norms by the statistics of the
+    batch, of which the exporter makes ones by the running statistics.
+    """
     import torch
+    from torch._decomp import get_decompositions
 
     aten = torch.ops.aten
+    norms = [aten._native_batch_norm_legit_functional, aten._native_batch_norm_legit, aten.native_batch_norm]
     return {
+        **get_decompositions(norms),
         aten._native_multi_head_attention.default: multi_head_attention,
         aten._transformer_encoder_layer_fwd.default: encoder_layer,
     }

@@ -51,11 +51,27 @@ def export_program(program: Any) -> tuple[onnx.ModelProto, str]:
     """Convert a torch.export.ExportedProgram; returns what :func:`export` does.
 
     Raises:
+        UserError: it has batch norms in training mode, of which torch's exporter makes others.
         UnsupportedError: torch's exporter has no rule for an operator, or is not installed.
     """
+    _check_mode(program)
     form = Form()
     plain = without_constants(program, form)
     return _named(program_of(plain, "the exported program"), form), form.text
+
+
+def _check_mode(program: Any) -> None:
+    """Raise UserError where a batch norm takes the statistics of its batch and updates the running ones."""
+    for node in program.graph.nodes:
+        if node.op != "call_function" or "batch_norm" not in str(node.target):
+            continue
+        names = [argument.name for argument in node.target._schema.arguments]
+        given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+        if given.get("training") is True and given.get("running_mean") is not None:
+            raise UserError(
+                f"this ExportedProgram has batch norms in training mode ({node.name}): call .eval() on the module "
+                "before torch.export.export"
+            )
 
 
 def of_onnx_program(program: Any) -> tuple[onnx.ModelProto, str]:

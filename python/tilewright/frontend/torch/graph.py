@@ -17,6 +17,7 @@ import onnx
 from tilewright.core.errors import UnsupportedError
 from tilewright.frontend.torch.conversion import onnx_of
 from tilewright.frontend.torch.layouts import order_of, owners
+from tilewright.frontend.torch.plain import make_plain
 from tilewright.runtime.interop import to_numpy
 
 #: What an output of the graph is: from what the model returned, laid out, and what the graph was called with.
@@ -78,6 +79,7 @@ def convert(module: Any) -> Graph:
     _check_ends(inputs, results)
     program = _program(torch.fx.GraphModule(module, graph), inputs, results)
     model = onnx_of(program, f"a graph of {operators} operators")
+    make_plain(model)
     if (len(model.graph.input), len(model.graph.output)) != (len(inputs), len(results)):
         raise UnsupportedError("torch's ONNX exporter left out inputs or outputs of a graph")
     orders = [order_of(node.meta["val"]) for node in results]

@@ -21,13 +21,44 @@ from tilewright.frontend.onnx.registry import Builder, Node
 POSITION = np.dtype(np.int32)
 
 
-def causal_mask(b: Builder, rows: Size, columns: Size, given: Tensor | None, causal: bool) -> Mask:
-    """The last query sees all keys where it is causal, each one before it a key less; `given` is added."""
-    high = None
-    if causal:
-        start = b.size_tensor(columns - rows, POSITION)
-        high = b.elementwise(lambda m, r, s: r + s, b.positions(rows, POSITION).unsqueeze([1]), start)
-    return Mask(None, high, given, b.positions(columns, POSITION))
+def key_mask(b: Builder, rows: Size, columns: Size, past: Size | None, given: Tensor | None, hidden: float) -> Mask:
+    """Query i sees the keys up to past + i, and the last query all of them; `given` is added.
+
+    Source: PrepareMask in ONNX Runtime's contrib_ops/cpu/bert/attention_helper.h, whose loop ends before the last
+    query. That differs only where there are more new keys than queries.
+
+    Args:
+        b: the builder.
+        rows: how many queries there are.
+        columns: how many keys, those of the past included.
+        past: how many of the keys are of the past; None where each query sees all keys.
+        given: what `padding_mask` returns.
+        hidden: the score of a key that a query does not see, see `hidden_score`.
+    """
+    places = b.positions(columns, POSITION)
+    if past is None:
+        return Mask(None, None, given, places)
+    row = b.positions(rows, POSITION).unsqueeze([1])
+    high = b.elementwise(lambda m, r, s: r + s, row, b.size_tensor(past, POSITION))
+    if not same(columns, past + rows):
+        last, end = (b.size_tensor(n - 1, POSITION) for n in (rows, columns))
+        high = b.elementwise(lambda m, r, h, n, e: m.where(r >= n, e, h), row, high, last, end)
+    return Mask(None, high, given, places, hidden)
+
+
+def _filled(node: Node, dtype: np.dtype) -> float:
+    """What padding adds to a score."""
+    return max(node.attr("mask_filter_value", -10000.0), -largest(dtype))
+
+
+def hidden_score(node: Node, mask: Tensor | None, dtype: np.dtype) -> float:
+    """The score of a key behind its query: -inf, or the lowest number where padding has that as its score too.
+
+    ONNX Runtime gives the lowest number. That shows in a row of nothing but padding and keys behind it, and only where
+    padding has the same score: such a row is the mean of all values.
+    """
+    lowest = -largest(dtype)
+    return lowest if mask is not None and _filled(node, dtype) == lowest else -np.inf
 
 
 def padding_mask(b: Builder, node: Node, mask: Tensor, heads_shape: tuple[Size, Size, Size], dtype: np.dtype) -> Tensor:
@@ -45,7 +76,7 @@ def padding_mask(b: Builder, node: Node, mask: Tensor, heads_shape: tuple[Size, 
         UnsupportedError: a mask of packed lengths, which only CUDA's kernels take.
     """
     batch, rows, columns = heads_shape
-    value = max(node.attr("mask_filter_value", -10000.0), -largest(dtype))
+    value = _filled(node, dtype)
     if mask.rank == 1:
         return _by_lengths(b, node, mask, batch, columns, (value, dtype))
     if mask.rank not in (2, 3, 4):

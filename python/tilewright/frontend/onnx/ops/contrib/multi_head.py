@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tilewright.frontend.builder.dims import Size
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.contrib.domain import DOMAIN
 from tilewright.frontend.onnx.ops.contrib.heads import Softening, attend, scale_of, split_heads
-from tilewright.frontend.onnx.ops.contrib.masks import causal_mask, padding_mask
+from tilewright.frontend.onnx.ops.contrib.masks import hidden_score, key_mask, padding_mask
 from tilewright.frontend.onnx.ops.nn.attention import Heads, ungrouped
 from tilewright.frontend.onnx.ops.tensor.movement import part
 from tilewright.frontend.onnx.registry import Builder, Node, op
@@ -79,20 +80,29 @@ def multi_head_attention(
             "write the model again without past_present_share_buffer and beam search"
         )
     new = heads_of(b, node, _three(b, node, query, key, value), bias)
-    keys, values = new.k, new.v
-    if past_key is not None and past_value is not None:
-        keys, values = b.concat([past_key, keys], 2), b.concat([past_value, values], 2)
-    return attended(b, node, Heads(new.q, keys, values), mask, added, bool(node.attr("unidirectional", 0)))
+    if past_key is None or past_value is None:
+        return attended(b, node, new, mask, added, 0)
+    heads = Heads(new.q, b.concat([past_key, new.k], 2), b.concat([past_value, new.v], 2))
+    return attended(b, node, heads, mask, added, past_key.shape[2])
 
 
 def attended(
-    b: Builder, node: Node, heads: Heads, mask: Tensor | None, added: Tensor | None, causal: bool
+    b: Builder, node: Node, heads: Heads, mask: Tensor | None, added: Tensor | None, past: Size
 ) -> list[Tensor]:
-    """The result, keys, values and scores [batch, heads, rows, columns], as many as the node names."""
-    rows, columns = heads.q.shape[2], heads.k.shape[2]
-    shape = heads.q.shape[0], rows, columns
-    given = None if mask is None else padding_mask(b, node, mask, shape, heads.q.dtype)
-    seen = causal_mask(b, rows, columns, given, causal)
+    """The result, keys, values and scores [batch, heads, rows, columns], as many as the node names.
+
+    Args:
+        b: the builder.
+        node: the attention.
+        heads: with the keys and values of the past.
+        mask: see `padding_mask`.
+        added: to scores.
+        past: how many keys are of the past.
+    """
+    rows, columns, dtype = heads.q.shape[2], heads.k.shape[2], heads.q.dtype
+    given = None if mask is None else padding_mask(b, node, mask, (heads.q.shape[0], rows, columns), dtype)
+    shown = past if node.attr("unidirectional", 0) else None
+    seen = key_mask(b, rows, columns, shown, given, hidden_score(node, mask, dtype))
     found = attend(b, heads, seen, Softening(scale_of(node, heads.q.shape[3])), added)
     results = [found.y, heads.k, heads.v]
     if len(node.proto.output) > 3:

@@ -11,7 +11,7 @@ from tilewright.frontend.builder.dims import Size
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.contrib.domain import DOMAIN, wanted
 from tilewright.frontend.onnx.ops.contrib.heads import Softening, attend, scale_of, split_heads
-from tilewright.frontend.onnx.ops.contrib.masks import causal_mask, padding_mask
+from tilewright.frontend.onnx.ops.contrib.masks import hidden_score, key_mask, padding_mask
 from tilewright.frontend.onnx.ops.math.contraction import matmul
 from tilewright.frontend.onnx.ops.nn.attention import Heads
 from tilewright.frontend.onnx.ops.tensor.movement import part
@@ -81,7 +81,8 @@ def attention(
     k, v = joined(b, past, k, v)
     rows, columns = q.shape[2], k.shape[2]
     given = None if mask is None else padding_mask(b, node, mask, (x.shape[0], rows, columns), x.dtype)
-    seen = causal_mask(b, rows, columns, given, bool(node.attr("unidirectional", 0)))
+    shown = columns - rows if node.attr("unidirectional", 0) else None
+    seen = key_mask(b, rows, columns, shown, given, hidden_score(node, mask, x.dtype))
     y = attend(b, Heads(q, k, v), seen, Softening(scale_of(node, q.shape[3])), added).y
     if not wanted(node, 1):
         return [y]

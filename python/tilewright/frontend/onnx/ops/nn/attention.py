@@ -111,6 +111,7 @@ class Mask:
     high: Tensor | None
     given: Tensor | None  # bool, or floats that are added
     columns: Tensor  # their numbers
+    hidden: float = -_INFINITY  # the score of a column that is not seen
 
     def inputs(self) -> list[Tensor]:
         """The tensors that `allowed` reads."""
@@ -188,7 +189,7 @@ def may_hide_rows(mask: Mask) -> bool:
 
 
 def masked(b: Builder, x: Tensor, mask: Mask) -> Tensor:
-    """Scores with what the mask adds, -inf where it forbids."""
+    """Scores with what the mask adds, `mask.hidden` where it forbids."""
     inputs = mask.inputs()
     if not inputs:
         return x
@@ -196,7 +197,7 @@ def masked(b: Builder, x: Tensor, mask: Mask) -> Tensor:
     def body(m, x, *values):
         condition, added = mask.allowed(m, values)
         total = x if added is None else x + added
-        return total if condition is None else m.where(condition, total, -_INFINITY)
+        return total if condition is None else m.where(condition, total, mask.hidden)
 
     return b.elementwise(body, x, *inputs)
 

@@ -125,4 +125,5 @@ def _check_half(op: str, inputs: Arrays, outputs: Sequence[str | None], known: S
     imported = import_onnx(model_of(op, narrow, kinds, known, **options))
     assert imported.module.operation.verify()
     arrays = {f"x{i}": x for i, x in enumerate(narrow) if x is not None and i not in known}
-    agree(interpret(imported, arrays), theirs, rtol=2e-2, atol=2e-2)
+    unit = max((float(np.nanmax(np.abs(y))) for y in theirs if y.size), default=1.0)  # sums lose parts of the largest
+    agree(interpret(imported, arrays), theirs, rtol=2e-2, atol=2e-2 * max(unit, 1.0))

@@ -34,6 +34,8 @@ def test_cross():
 
 def test_causal():
     check(qkv(ROWS), unidirectional=1)
+    check(qkv(), unidirectional=1)
+    check(qkv(2), unidirectional=1)
 
 
 def test_split_keys():

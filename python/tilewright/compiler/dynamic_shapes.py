@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tilewright.core.errors import TAKEN_EQUAL, InternalError, TilewrightError, UserError
+from tilewright.core.errors import SIZES_OF_THEIR_OWN, InternalError, TilewrightError, UserError
 from tilewright.runtime.binding import Signature
 from tilewright.runtime.interop import to_numpy
 from tilewright.runtime.manifest import TensorSpec
@@ -181,7 +181,7 @@ class DynamicShapesModel:
             try:
                 return self.general(*args, out=out, **named)
             except UserError as error:
-                if TAKEN_EQUAL not in str(error) and self._is_served(args, named):
+                if SIZES_OF_THEIR_OWN not in str(error) and self._is_served(args, named):
                     raise error
         return self._call_special(args, out, named)
 

@@ -114,7 +114,9 @@ class Models:
         except UserError as error:
             if not options.symbolic:
                 raise
-            log.info("%s: the error is not measured: no inputs of some sizes that it takes (%s)", name, error.message)
+            random = "random inputs of one size do not fit, calibration= gives inputs that do"
+            why = random if options.calibration is None else "the calibration data does not fit"
+            log.info("%s: the error is not measured: %s (%s)", name, why, error.message)
             return
         precision.note(model, {**entry, **found}, name)
 

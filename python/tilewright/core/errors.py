@@ -55,8 +55,8 @@ class TilewrightError(Exception):
         return _rebuild, (type(self), self.message, self.location, self.ir, self.command)
 
 
-#: Ends what a run says where sizes that may broadcast do not: code for all sizes does not serve these.
-TAKEN_EQUAL = "(code for all sizes takes them to be equal)"
+#: Ends what a run says of sizes that code for all sizes does not serve; code of their own does.
+SIZES_OF_THEIR_OWN = "(code for all sizes does not serve this: compile with sizes='each' or shapes= for such sizes)"
 
 
 class UserError(TilewrightError, ValueError):

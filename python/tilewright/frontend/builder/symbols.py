@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from tilewright.core.errors import TAKEN_EQUAL
+from tilewright.core.errors import SIZES_OF_THEIR_OWN
 from tilewright.frontend.builder.dims import Dim, Size, in_terms_of, index_value
 from tilewright.frontend.builder.emit import Emitter
 from tilewright.frontend.model import Symbol, TensorSpec
@@ -60,7 +60,7 @@ class Symbols:
                 (name,) = (names[atom] for atom in one.atoms)
                 others = " and ".join(sorted(names[atom] for atom in other.atoms))
                 message = f"the size {name} must be that of what it meets, which follows from {others}"
-                self._check("eq", one, other, f"{message} {TAKEN_EQUAL}")
+                self._check("eq", one, other, f"{message} {SIZES_OF_THEIR_OWN}")
                 one.assume_same(other)
                 return other
         return None

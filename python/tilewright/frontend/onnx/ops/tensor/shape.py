@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from tilewright.core.errors import SIZES_OF_THEIR_OWN
 from tilewright.frontend.builder.dims import Dim, Size, divides, is_static
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.common.runtime import (
@@ -37,7 +38,9 @@ def reshape(b: Builder, node: Node, x: Tensor, shape: Tensor | None = None) -> T
             node.wrong(f"shape {wanted} copies a dimension that the input {list(x.shape)} does not have")
         wanted = [x.shape[d] if n == 0 else n for d, n in enumerate(wanted)]
     rest = prod(n for n in wanted if n != -1)
-    target = [x.size // rest if n == -1 and rest != 0 else n for n in wanted]
+    if isinstance(rest, int) and rest == 0 and any(isinstance(n, int) and n == -1 for n in wanted):
+        node.wrong(f"shape {wanted} of {list(x.shape)}: beside a size of 0, -1 may be any size; state it")
+    target = [x.size // rest if n == -1 else n for n in wanted]
     if sum(isinstance(n, int) and n == -1 for n in wanted) > 1 or _differ(prod(target), x.size):
         node.wrong(f"cannot reshape {list(x.shape)} ({x.size} elements) to {wanted}")
     return b.reshape(x, b.settle(target, node.declared(), node))
@@ -51,6 +54,7 @@ def _reshape_at_run_time(b: Builder, node: Node, x: Tensor, wanted: list[Size], 
     """Sizes from the model's inputs, among them 0 and -1."""
     if copies:
         padded = [*x.shape, *[0] * len(wanted)]
+        _check_zeros(b, wanted, x)
         wanted = [choose(b, _is_copied(b, n, x), padded[d], n) for d, n in enumerate(wanted)]
     unknown = [is_equal(b, n, -1) for n in wanted]
     rest = x.size // prod(choose(b, skip, 1, n) for skip, n in zip(unknown, wanted, strict=True))
@@ -66,7 +70,23 @@ def _is_copied(b: Builder, n: Size, x: Tensor) -> Truth:
     One that is a factor of the input's elements and turns out to be 0 means no elements, and stays: the sizes of all
     other tensors then follow from it, as they do where there are some.
     """
-    return False if isinstance(n, Dim) and divides(n, x.size) else is_equal(b, n, 0)
+    return False if _stays(n, x) else is_equal(b, n, 0)
+
+
+def _stays(n: Size, x: Tensor) -> bool:
+    return isinstance(n, Dim) and divides(n, x.size)
+
+
+def _check_zeros(b: Builder, wanted: Sequence[Size], x: Tensor) -> None:
+    """A 0 that stays where ONNX would copy another size stops the run: beside a -1 both are shapes of no elements."""
+    if not any(is_equal(b, n, -1) is not False for n in wanted):
+        return
+    for d, n in enumerate(wanted):
+        old = x.shape[d] if d < x.rank else 1
+        if _stays(n, x) and is_equal(b, n, 0) is not False and not divides(n, old):
+            m = b.math
+            kept = m.logical_or(b.idx(n) > b.idx(0), m.eq(b.idx(old), b.idx(0)))
+            b.require(kept, f"entry {d} of the shape is 0, which copies the input's size {SIZES_OF_THEIR_OWN}")
 
 
 @op("Flatten")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -150,8 +152,10 @@ def test_inner_sizes_of_products_are_one(rows: list, target: str) -> None:
     inputs = {name: array.astype(np.float32) for name, array in inputs.items()}
     assert_close(compiled(**inputs), onnxruntime_outputs(model.SerializeToString(), inputs))
     for name, cut in (("x", inputs["x"][..., :63]), ("y", inputs["y"][:32])):
-        with pytest.raises(tw.UserError, match="inner dimensions of a matrix product differ"):
-            compiled(**{**inputs, name: np.ascontiguousarray(cut)})
+        changed = {**inputs, name: np.ascontiguousarray(cut)}
+        got = ", ".join(f"{n} {list(array.shape)}" for n, array in changed.items())
+        with pytest.raises(tw.UserError, match="inner dimensions of a matrix product differ; got " + re.escape(got)):
+            compiled(**changed)
 
 
 def test_products_of_no_rows() -> None:

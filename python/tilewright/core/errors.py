@@ -65,6 +65,10 @@ class UserError(TilewrightError, ValueError):
     kind = "user error"
 
 
+class SizesError(UserError):
+    """A run found sizes that do not fit; whoever started it adds the shapes of the inputs."""
+
+
 class OpenShapesError(UserError):
     """Dimensions of the model's inputs have no size: `shapes=` or the arguments of a call must fix them.
 

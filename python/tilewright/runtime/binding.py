@@ -20,6 +20,8 @@ from tilewright.runtime.list_lengths import Lengths
 from tilewright.runtime.manifest import TensorSpec
 from tilewright.runtime.spreading import Inputs
 
+_SHOWN = 6  # shapes of inputs in an error
+
 
 class Slot:
     """An input or output with what each call needs of it."""
@@ -127,12 +129,16 @@ class Signature:
                 raise UserError(f"the array for output {slot.name} overlaps an input or another output")
         return list(out)
 
-    def with_shapes(self, error: str, inputs: Sequence[np.ndarray]) -> str:
-        """An error that a run ended with, and the shapes that the call gave for the inputs that it names."""
+    def with_shapes(self, error: str, shapes: Sequence[Sequence[int]]) -> str:
+        """An error that a run ended with, and the shapes that the call gave.
+
+        Those of the inputs that it names; where it names none, of those whose sizes a call brings.
+        """
         named = set(re.findall(r"input ([^\s,;)]+)", error))
-        pairs = zip(self.inputs, inputs, strict=True)
-        got = [f"{slot.name} {list(array.shape)}" for slot, array in pairs if slot.name in named]
-        return f"{error}; got {', '.join(got)}" if got else error
+        pairs = list(zip(self.inputs, shapes, strict=True))
+        got = [(s, shape) for s, shape in pairs if s.name in named] or [(s, n) for s, n in pairs if not s.is_static]
+        texts = [f"{slot.name} {list(shape)}" for slot, shape in got[:_SHOWN]] + ["..."] * (len(got) > _SHOWN)
+        return f"{error}; got {', '.join(texts)}" if texts else error
 
     @staticmethod
     def fill(slot: Slot, array: np.ndarray, result: np.ndarray) -> None:
@@ -160,6 +166,10 @@ def _check_writeable(slot: Slot, array: Any) -> None:
 
 
 def _check(what: str, slot: Slot, array: np.ndarray, of_torch: bool = False) -> None:
+    if _holds_strings(array):
+        raise UserError(
+            f"{what} {slot.name} takes numbers ({slot.dtype}), got strings; look up what they stand for before the call"
+        )
     if array.dtype != slot.dtype:
         advice = f".to(torch.{slot.dtype.name})" if of_torch else f".astype({slot.dtype.name!r})"
         raise UserError(
@@ -167,6 +177,11 @@ def _check(what: str, slot: Slot, array: np.ndarray, of_torch: bool = False) -> 
         )
     if array.shape != slot.shape and not _fits(slot.shape, array.shape):
         raise UserError(f"{what} {slot.name} must have shape [{slot.sizes}], got {list(array.shape)}")
+
+
+def _holds_strings(array: np.ndarray) -> bool:
+    objects = array.dtype.kind == "O"
+    return array.dtype.kind in "US" or (objects and any(isinstance(v, str | bytes) for v in array.flat))
 
 
 def _fits(wanted: Sequence[int], got: Sequence[int]) -> bool:

@@ -93,7 +93,8 @@ def _from_python(value: Any, name: str, dtype: np.dtype) -> np.ndarray:
         raise UserError(f"input {name}: {error}") from None
     plain = array.dtype.kind in "biufc"
     if not plain or _rank(array.dtype) > _rank(dtype):
-        what = f"values of {array.dtype}" if plain else f"a {type(value).__name__}"
+        kind = f"a {type(value).__name__}" + " of strings" * (array.dtype.kind in "US" and not isinstance(value, str))
+        what = f"values of {array.dtype}" if plain else kind
         raise UserError(f"input {name} expects {dtype} values, got {what}")
     result = array.astype(dtype)
     whole = "int" in array.dtype.name and "int" in dtype.name

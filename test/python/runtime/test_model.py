@@ -89,6 +89,9 @@ def test_an_out_array_at_any_address_is_filled(model):
         ((X[:36], IDS), {}, r"input x must have shape \[37, 16\], got \[36, 16\]"),
         ((X, "text"), {}, "input ids expects int64 values, got a str"),
         ((X, [1.5, 2, 3, 4]), {}, "input ids expects int64 values, got values of float64"),
+        ((X, ["1", "2", "3", "4"]), {}, "input ids expects int64 values, got a list of strings"),
+        ((X, np.array(["1", "2"])), {}, r"ids takes numbers \(int64\), got strings; look up what they stand for"),
+        ((X, np.array(["1", "2"], object)), {}, r"ids takes numbers \(int64\), got strings"),
         ((X, None), {}, "input ids expects int64 values, got a NoneType"),
     ],
 )

@@ -184,7 +184,7 @@ class Model(CompiledModel):
         made = [(i, context.take(i, self._out_slots[i])) for i in (self._made if error is None else ())]
         self._free.append(context)
         if error is not None:
-            raise UserError(self._signature.with_shapes(error, arrays))
+            raise UserError(self._signature.with_shapes(error, [array.shape for array in arrays]))
         for i, array in made:
             if results[i] is None:
                 results[i] = array

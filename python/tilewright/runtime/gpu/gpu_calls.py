@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tilewright.core.dtypes import from_numpy
-from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.core.errors import SizesError, UnsupportedError, UserError
 from tilewright.runtime.binding import Signature, Slot
 from tilewright.runtime.gpu import gpu_interop
 from tilewright.runtime.gpu.cuda import CudaDevice
@@ -56,7 +56,10 @@ class GpuCalls:
         with self._device.on_stream(self._stream(values)):
             inputs = self._inputs(values)
             results = self._results(values, out, inputs)
-            made = self._program.run([t.view for t in inputs], [r.view if r else None for r in results])
+            try:
+                made = self._program.run([t.view for t in inputs], [r.view if r else None for r in results])
+            except SizesError as error:
+                raise self._told(error, inputs) from None
             given = [] if out is None else [r for r in results if r]
             self._keep([t for t in [*inputs, *given] if t.keep is not None])
             return self._outputs(values, out, results, made)
@@ -72,10 +75,17 @@ class GpuCalls:
         with self._device.on_stream(stream):
             inputs = self._inputs(values)
             results = self._results(values, out, inputs)
-            graph, made, held = self._program.record([t.view for t in inputs], [r.view if r else None for r in results])
+            places = [r.view if r else None for r in results]
+            try:
+                graph, made, held = self._program.record([t.view for t in inputs], places)
+            except SizesError as error:
+                raise self._told(error, inputs) from None
             outputs = self._outputs(values, out, results, made)
             kept = (self._program, held, inputs, results)
             return CapturedCall(self._device, graph, stream, tuple(values), outputs, kept)
+
+    def _told(self, error: SizesError, inputs: Sequence[GpuTensor]) -> UserError:
+        return UserError(self._signature.with_shapes(error.message, [t.view.sizes for t in inputs]))
 
     def _stream(self, values: Sequence[Any]) -> int:
         tensor = _torch_of(values)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tilewright.core.dtypes import from_numpy, make_canonical, to_numpy
-from tilewright.core.errors import UnsupportedError, UserError
+from tilewright.core.errors import SizesError, UnsupportedError, UserError
 from tilewright.runtime.artifact import Artifact
 from tilewright.runtime.compiled import CompiledModel
 from tilewright.runtime.gpu import gpu_code
@@ -97,7 +97,11 @@ class GpuModel(CompiledModel):
         program = self._loaded()
         with program.lock:
             inputs, places = self._views(arrays)
-            made = program.run(inputs, places)
+            try:
+                made = program.run(inputs, places)
+            except SizesError as error:
+                shapes = [array.shape for array in arrays]
+                raise UserError(self._signature.with_shapes(error.message, shapes)) from None
             results = self._download(places, made, into)
         if export is not None and out is None:
             return Outputs([export(array) for array in results], self._signature.output_names)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.core.dtypes import of_mlir
-from tilewright.core.errors import InternalError, UserError
+from tilewright.core.errors import InternalError, SizesError
 from tilewright.runtime.gpu import host_scalars
 from tilewright.runtime.gpu.gpu_memory import View, row_major
 from tilewright.runtime.gpu.host_numbers import HostNumbers
@@ -96,7 +96,7 @@ def _alloc(op: Op) -> Step:
     def alloc(frame: Frame) -> None:
         sizes = _sizes(frame, kind["shape"], op["sizes"])
         if min(sizes, default=0) < 0:
-            raise UserError(f"the model makes a tensor of sizes {list(sizes)}")
+            raise SizesError(f"the model makes a tensor of sizes {list(sizes)}")
         view = frame.registers[result] = frame.program.new_view(kind["dtype"], sizes)
         frame.memory.forget(view.address, view.nbytes)
 
@@ -194,7 +194,7 @@ def _check_inside(source: View, offsets: Sequence[int], sizes: Sequence[int], st
     for axis, (offset, size, step) in enumerate(zip(offsets, sizes, strides, strict=True)):
         last = offset + (size - 1) * step
         if size < 0 or (size > 0 and not (0 <= offset < source.sizes[axis] and 0 <= last < source.sizes[axis])):
-            raise UserError(
+            raise SizesError(
                 f"the model takes {size} elements from {offset} in steps of {step} along dimension {axis} of a tensor "
                 f"of sizes {list(source.sizes)}"
             )
@@ -341,7 +341,7 @@ def _while(op: Op) -> Step:
 def _assert(op: Op) -> Step:
     def check(frame: Frame) -> None:
         if not frame.registers[op["condition"]]:
-            raise UserError(op["message"])
+            raise SizesError(op["message"])
 
     return check
 

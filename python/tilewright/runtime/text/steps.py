@@ -85,6 +85,16 @@ def _concat(given: Mapping, *xs: np.ndarray) -> np.ndarray:
     return np.concatenate(xs, given["axis"])
 
 
+@step("Tile")
+def _tile(_: Mapping, x: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+    return np.tile(x, [int(n) for n in np.asarray(repeats).reshape(-1)])
+
+
+@step("Expand")
+def _expand(_: Mapping, x: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    return np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(int(n) for n in np.asarray(shape).reshape(-1))))
+
+
 @step("Gather")
 def _gather(given: Mapping, x: np.ndarray, indices: np.ndarray) -> np.ndarray:
     return np.take(x, indices, given.get("axis", 0))

@@ -27,6 +27,7 @@ AROUND = {
     ("ai.onnx.ml", "CategoryMapper"): "encoding.py: _mapper",
     ("ai.onnx.ml", "DictVectorizer"): "in Python: _dict_vectorizer",
     ("ai.onnx.ml", "ZipMap"): "in Python: _zip_map",
+    ("com.microsoft", "Tokenizer"): "in Python: _tokenizer",
 }
 REASONS = {
     ("", "ImageDecoder"): "decodes image files; decode them before the model",
@@ -39,6 +40,7 @@ REASONS = {
     ("ai.onnx.ml", "DictVectorizer"): _MAPS,
     ("ai.onnx.ml", "ZipMap"): _MAPS,
     ("ai.onnx.preview.training", "Gradient"): "differentiation belongs to training frameworks",
+    ("com.microsoft", "Tokenizer"): _STRINGS,
     **RUNTIME_REASONS,
 }
 
@@ -80,7 +82,7 @@ def catalog() -> list[Operator]:
 def runtime_catalog() -> list[Operator]:
     """ONNX Runtime's operators (com.microsoft) with a lowering or a reason, sorted by name."""
     lowered = {name: since for domain, name, since in supported() if domain == "com.microsoft"}
-    names = {**dict.fromkeys((name for _, name in RUNTIME_REASONS), 1), **lowered}
+    names = {name for domain, name in REASONS if domain == "com.microsoft"} | lowered.keys()
     return [_operator("com.microsoft", name, 1, (lowered[name],) if name in lowered else ()) for name in sorted(names)]
 
 

@@ -14,7 +14,7 @@ _CACHES = "needs caches in pages or blocks of a server; export with GroupQueryAt
 _EXPERTS = "experts of a mixture in one operator; export without fusing them"
 _TRAINING = "of training; export the model in evaluation mode"
 _MACHINE = "a program for another compiler's device; take the model from before that step"
-_STRINGS = "tensors of strings have no place in compiled code"
+_HASHES = "hashes the bytes of strings; hash them before the model"
 
 _BY_REASON = {
     _PACKED: "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
@@ -24,7 +24,7 @@ _BY_REASON = {
     _EXPERTS: "QMoE",
     _TRAINING: "BitmaskBiasDropout BitmaskDropout",
     _MACHINE: "EPContext Snpe",
-    _STRINGS: "Tokenizer MurmurHash3",
+    _HASHES: "MurmurHash3",
 }
 
 #: by (domain, name)

@@ -173,10 +173,18 @@ class _Lowering:
     def _require_step(self, node: onnx.NodeProto) -> None:
         if is_step(node):
             return
+        maker = self._computed(node)
         raise UnsupportedError(
-            f"{node.op_type}: it reads strings that the model makes of numbers; only moving them follows that here",
+            f"{node.op_type}: it reads strings that Python makes behind the compiled code, of what {maker.op_type} "
+            f"({label(maker)}) computes in it; there strings are only moved, joined and taken apart",
             location=label(node),
         )
+
+    def _computed(self, node: onnx.NodeProto) -> onnx.NodeProto:
+        """The first node before this one that compiled code runs, and that keeps what follows from running early."""
+        late = [name for name in node.input if name and not self._is_given(name)]
+        maker = self.makers[late[0]]
+        return self._computed(maker) if is_step(maker) else maker
 
     # The parts ----------------------------------------------------------------------------------------------------
 

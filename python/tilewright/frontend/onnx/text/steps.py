@@ -135,11 +135,20 @@ def _moved(node: onnx.NodeProto, x: Shape, constants: dict[str, np.ndarray]) -> 
         return tuple(x[d] for d in (perm.ints if perm is not None else reversed(range(len(x)))))
     if name in ("Reshape", "Squeeze", "Unsqueeze"):
         return _reshaped(node, x, constants)
+    if name in ("Tile", "Expand"):
+        return _repeated(node, x, constants)
     if name == "ArrayFeatureExtractor":
         indices = constants.get(node.input[1])
         rows = (1,) if len(x) == 1 else x[:-1]
         return (*rows, None if indices is None else indices.size)
     return x
+
+
+def _repeated(node: onnx.NodeProto, x: Shape, constants: dict[str, np.ndarray]) -> Shape:
+    given = constants.get(node.input[1])
+    if given is None:
+        raise UnsupportedError(f"{node.op_type} of strings by sizes that are computed", location=label(node))
+    return (None,) * max(len(x), given.size)
 
 
 def _int(node: onnx.NodeProto, name: str, default: int) -> int:

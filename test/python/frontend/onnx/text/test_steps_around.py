@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 from text_models import BOOL, FLOAT, INT64, ML, MS, STRING, check, graph, node, one_map, value, words
 
 import tilewright as tw
@@ -135,8 +135,21 @@ def test_strings_behind_the_code_are_at_the_end():
         node("LabelEncoder", "text", "y", ML, keys_strings=["1"], values_int64s=[2]),
     ]
     model = graph(nodes, [value("x", FLOAT, 3)], [value("y", INT64, 3)])
-    with pytest.raises(UnsupportedError, match="LabelEncoder: it reads strings that the model makes of numbers"):
+    with pytest.raises(UnsupportedError, match=r"LabelEncoder: .* of what Relu \(the_Relu_r\) computes in it"):
         tw.compile(model)
+
+
+@pytest.mark.parametrize(("mover", "sizes"), [("Tile", [2]), ("Expand", [4])])
+def test_repeated_before_the_code(mover, sizes):
+    nodes = [
+        node(mover, "x sizes", "many"),
+        node("StringNormalizer", "many", "upper", case_change_action="UPPER"),
+        node("LabelEncoder", "upper", "y", ML, keys_strings=["A", "B"], values_floats=[1.0, 2.0]),
+    ]
+    constants = [helper.make_tensor("sizes", INT64, [1], sizes)]
+    given, want = (words("a", "b"), [1, 2, 1, 2]) if mover == "Tile" else (words("b"), [2] * 4)
+    model = graph(nodes, [value("x", STRING, len(given))], [value("y", FLOAT, None)], constants)
+    check(model, given, want=[np.array(want, np.float32)])
 
 
 def test_saved_and_loaded(tmp_path):

@@ -13,12 +13,14 @@ from math import prod
 import onnx
 
 from tilewright.frontend.onnx.inference import InferenceFailed, inferred
-from tilewright.frontend.onnx.load import subgraphs_of
+from tilewright.frontend.onnx.load import all_nodes, subgraphs_of
 from tilewright.frontend.onnx.signature import Input
 
 DeclaredShape = tuple[int | None, ...]
 
 _KEPT_ELEMENTS = 1 << 10  # larger initializers do not take part in shape inference: no shape is as long
+
+_NO_DOMAIN = "tilewright.not.inferred"
 
 _PROPAGATED = 1 << 20  # elements of vectors whose values shape inference may follow
 
@@ -93,6 +95,7 @@ def _inferred(model: onnx.ModelProto, inputs: Sequence[Input]) -> onnx.ModelProt
     light = onnx.ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions)
     light.graph.name = model.graph.name
     light.graph.node.extend(model.graph.node)
+    _hide_mistaken(light)
     light.graph.output.extend(model.graph.output)
     light.graph.value_info.extend(model.graph.value_info)
     types = {i.name: i for i in model.graph.input}
@@ -109,6 +112,15 @@ def _inferred(model: onnx.ModelProto, inputs: Sequence[Input]) -> onnx.ModelProt
     for sparse in model.graph.sparse_initializer:
         light.graph.input.append(_value(sparse.values.name, sparse.values.data_type, sparse.dims))
     return _inferred_values(_inferred_shapes(light, values=False))
+
+
+def _hide_mistaken(model: onnx.ModelProto) -> None:
+    """Give Attention with scores another domain: ONNX takes open sizes in their shape to be 0."""
+    found = [n for n in all_nodes(model.graph) if n.op_type == "Attention" and len(n.output) > 3]
+    for node in found:
+        node.domain = _NO_DOMAIN
+    if found:
+        model.opset_import.add(domain=_NO_DOMAIN, version=1)
 
 
 def _inferred_values(model: onnx.ModelProto) -> onnx.ModelProto:

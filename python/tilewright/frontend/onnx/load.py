@@ -115,18 +115,19 @@ def check_model(model: onnx.ModelProto) -> None:
 def _disguise(model: onnx.ModelProto) -> None:
     """Give operators that ONNX Runtime defines in the standard's domain another one, which the checker lets pass."""
     version = versions_of(model.opset_import).get("", 1)
-    nodes = [n for n in _all_nodes(model.graph) if node_domain(n) == "" and version < _RUNTIMES.get(n.op_type, 0)]
+    nodes = [n for n in all_nodes(model.graph) if node_domain(n) == "" and version < _RUNTIMES.get(n.op_type, 0)]
     for node in nodes:
         node.domain = "com.microsoft"
     if nodes and "com.microsoft" not in versions_of(model.opset_import):
         model.opset_import.add(domain="com.microsoft", version=1)
 
 
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph, and after each one those of its subgraphs."""
     for node in graph.node:
         yield node
         for inner in subgraphs_of(node):
-            yield from _all_nodes(inner)
+            yield from all_nodes(inner)
 
 
 def _check_all(model: onnx.ModelProto) -> None:

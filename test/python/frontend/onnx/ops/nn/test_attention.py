@@ -103,6 +103,19 @@ def test_cache_inside(mode, causal):
     check("Attention", inputs, 4, is_causal=causal, softcap=cap, qk_matmul_output_mode=mode)
 
 
+def test_scores_with_an_open_past():
+    """ONNX's shape inference takes the open size to be 0, and its shape of the scores is not believed."""
+    past = [random(BATCH, 2, 6, SIZE), random(BATCH, 2, 6, SIZE)]
+    inputs = [*qkv(), None, *past]
+    model = model_of("Attention", inputs, 4)
+    arrays = {f"x{i}": x for i, x in enumerate(inputs) if x is not None}
+    expected = ReferenceEvaluator(model).run(None, arrays)
+    for value in model.graph.input[3:]:
+        value.type.tensor_type.shape.dim[2].dim_param = "past"
+    for mine, theirs in zip(interpret(import_onnx(model, symbolic=True), arrays), expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("causal", [0, 1])
 def test_cache_outside(causal):
     check("Attention", [*qkv(), None, None, None, np.array([2, 5])], is_causal=causal)

@@ -14,6 +14,7 @@ import numpy as np
 from tilewright.frontend.builder.dims import Size, equal, same
 from tilewright.frontend.builder.dtypes import largest
 from tilewright.frontend.builder.tensor import Tensor
+from tilewright.frontend.onnx.ops.contrib.domain import wanted
 from tilewright.frontend.onnx.ops.nn.attention import Mask
 from tilewright.frontend.onnx.ops.tensor.movement import part
 from tilewright.frontend.onnx.registry import Builder, Node
@@ -52,13 +53,14 @@ def _filled(node: Node, dtype: np.dtype) -> float:
 
 
 def hidden_score(node: Node, mask: Tensor | None, dtype: np.dtype) -> float:
-    """The score of a key behind its query: -inf, or the lowest number where padding has that as its score too.
+    """The score of a key behind its query: the lowest number where that shows, else -inf.
 
-    ONNX Runtime gives the lowest number. That shows in a row of nothing but padding and keys behind it, and only where
-    padding has the same score: such a row is the mean of all values.
+    ONNX Runtime gives the lowest number. That shows where scores are a result, and in a row of nothing but padding and
+    keys behind it where padding has the same score: such a row is the mean of all values.
     """
     lowest = -largest(dtype)
-    return lowest if mask is not None and _filled(node, dtype) == lowest else -np.inf
+    shows = node.proto.op_type == "MultiHeadAttention" and wanted(node, 3)
+    return lowest if shows or (mask is not None and _filled(node, dtype) == lowest) else -np.inf
 
 
 def padding_mask(b: Builder, node: Node, mask: Tensor, heads_shape: tuple[Size, Size, Size], dtype: np.dtype) -> Tensor:

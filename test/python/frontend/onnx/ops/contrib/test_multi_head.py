@@ -62,6 +62,7 @@ def test_past(causal, mask):
 
 def test_scores():
     check([*qkv(), None, WORDS, real(1, 1, ROWS, COLUMNS)], ["float"] * 4)
+    check(qkv(), ["float"] * 4, unidirectional=1, half=False)  # hidden keys have the lowest number of the type
 
 
 def test_packed():

@@ -18,6 +18,7 @@ _FOLDERS: dict[str, str] = {
         "generalize join_rows lower_formats materialize_copies scale_results shrink_dead sink_scales "
         "split_by_slices split_repeats sum_products verify_normalized widen_floats"
     ),
+    "kernels.bounds": "check_accesses",
     "passes": "count_ops",
     "plan.attention": "plan_online skip_masked_blocks split_kv",
     "plan.conv": "fold_padding follow_groups im2col_rows split_micro_batches winograd",

@@ -44,6 +44,7 @@ def compile(
     cubin: bool = False,
     resident: bool = False,
     padded: str | None = None,
+    checks: bool = True,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -102,6 +103,8 @@ def compile(
             outputs at padding are not read. On CPUs, what works token by token then works on real tokens alone, as many
             as a call has, and results at padding are zeros: those of the outputs, and those that other tokens meet. A
             remark says where nothing could be left out.
+        checks: for kernels by hand: where a task would reach out of an argument is an error, and what no bound is
+            known of beforehand is checked in the code (on CPUs; a remark says which). False: they run as they are.
 
     Returns:
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`);
@@ -134,6 +137,7 @@ def compile(
         cubin=cubin,
         resident=resident,
         padded=padded or "",
+        checks=checks,
         emulate=emulate,
         start_from=start_from,
         stop_after=None if stop_after == "emit" else stop_after,
@@ -150,5 +154,7 @@ def compile(
 
         if cubin:
             raise UserError("cubin= stores machine code in the artifact of a model, and a kernel alone has none")
-        return Kernel(read_kernel(source.value), compile, target=machine.name, threads=threads, emulate=emulate)
+        return Kernel(
+            read_kernel(source.value), compile, target=machine.name, threads=threads, emulate=emulate, checks=checks
+        )
     return Models(source, machine, options).result()

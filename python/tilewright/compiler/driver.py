@@ -21,11 +21,12 @@ from tilewright.compiler.source import Imported, Source
 from tilewright.core.options import PHASES, CompileOptions
 from tilewright.core.workers import shared_pool
 from tilewright.ir.units import symbol_of
+from tilewright.passes.pipeline import PassSpec, Phase
 from tilewright.targets.base import Target
 
 if TYPE_CHECKING:
     from tilewright.mlir import ir
-    from tilewright.passes.pipeline import Phase, Pipeline
+    from tilewright.passes.pipeline import Pipeline
 
 _REPORT_IR = 400_000
 
@@ -158,11 +159,21 @@ def _import(work: Compilation) -> None:
         _annotate(work)
     work.from_kernels = _is_layer_3(work.module)
     if work.from_kernels:
+        _check_kernels(work, entry)
         kernel_statistics.observe(work.statistics, "tile", work.module, work.target.device)
     _record(work, entry)
     found = list_graphs.draw(work)
     if found is not None:
         entry["graphs"] = found
+
+
+def _check_kernels(work: Compilation, entry: dict[str, Any]) -> None:
+    """Kernels by hand reach nothing but their arguments."""
+    if not work.options.checks:
+        return
+    guard = {"guard": work.target.kind == "cpu"}  # a GPU's memory is not the process's; the emulator checks all
+    phase = Phase("import", [PassSpec("tile-check-accesses", "whoever wrote these kernels may have erred", guard)])
+    _run_passes(work, phase, entry)
 
 
 def _begin_at(work: Compilation, start: Start) -> None:

@@ -26,6 +26,7 @@ def kernel(
     target: str = "cpu",
     threads: int | None = None,
     emulate: bool | Mapping[str, Any] = False,
+    checks: bool = True,
 ) -> Kernel:
     """Make one `tile.kernel` callable.
 
@@ -47,6 +48,8 @@ def kernel(
         target: ``cpu``, ``cpu:NAME``, ``cuda:ARCH``, or ``reference`` (the interpreter).
         threads: threads per call; default: all CPUs.
         emulate: for a ``cuda`` target, run on the emulator, as in :func:`tilewright.compile`.
+        checks: a call where some task would reach out of an argument is an error, before it runs where that is known
+            then, else once it ran (with that access left undone). False: the kernel runs as it is.
 
     Returns:
         A :class:`Kernel`. Sizes that the kernel leaves open (`?`) are fixed by each call; the code for them is cached.
@@ -67,4 +70,4 @@ def kernel(
     else:
         raise UserError(f"a kernel is MLIR text, a file, or a Python function, not a {type(source).__name__}")
     signature = read_kernel(text, name)
-    return Kernel(signature, compile, grid=grid, target=target, threads=threads, emulate=emulate)
+    return Kernel(signature, compile, grid=grid, target=target, threads=threads, emulate=emulate, checks=checks)

@@ -50,6 +50,7 @@ class CompileOptions:
         ranges: LOW:HIGH texts: what calibration saw of each product that becomes narrow.
         resident: weights stay in the memories of a mesh's cores: where these cannot hold them, that is an error.
         padded: name of the input that is zero at padding, whose results nobody reads; else empty.
+        checks: of kernels by hand, accesses that may reach out of their arguments are refused, or checked as they run.
         sanitize: ``address`` where code for a CPU checks its accesses to memory (TILEWRIGHT_SANITIZE), else empty.
     """
 
@@ -72,6 +73,7 @@ class CompileOptions:
     ranges: tuple[str, ...] = ()
     resident: bool = False
     padded: str = ""
+    checks: bool = True
     sanitize: str = dataclasses.field(default_factory=config.sanitize.get)
 
     def __post_init__(self) -> None:

@@ -87,6 +87,7 @@ class Kernel:
         target: as for :func:`tilewright.compile`, like `threads` and `emulate`.
         threads: per call.
         emulate: whether a GPU is emulated.
+        checks: whether accesses out of arguments are errors, see :func:`tilewright.compile`.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Kernel:
         target: str = "cpu",
         threads: int | None = None,
         emulate: bool | Mapping[str, Any] = False,
+        checks: bool = True,
     ) -> None:
         self.signature = signature
         self._compile = compile
@@ -105,6 +107,7 @@ class Kernel:
         self._target = target
         self._threads = threads
         self._emulate = emulate
+        self._checks = checks
         self._models: dict[Any, Any] = {}
 
     @property
@@ -116,13 +119,22 @@ class Kernel:
         """The signature."""
         return f"<tilewright.Kernel {self.signature}, target {self._target}>"
 
-    def __call__(self, *args: Any, grid: Sequence[int] | None = None, **named: Any) -> Outputs:
+    def __call__(self, *args: Any, grid: Sequence[int] | None = None, interpret: bool = False, **named: Any) -> Outputs:
         """Run all tasks. Arrays are NumPy's or torch's; torch tensors are used in place, and results are such then.
 
+        Args:
+            args: arguments, in order.
+            grid: bounds of the grid; default: the kernel's own.
+            interpret: let the interpreter run it first, on copies: it refuses whatever the dialect leaves undefined.
+            named: arguments by name.
+
         Raises:
-            UserError: an argument is missing, unknown, or of the wrong kind, type or shape; the grid does not fit.
+            UserError: an argument is missing, unknown, or of the wrong kind, type or shape; the grid does not fit; a
+                task reaches out of an argument.
         """
         values, bounds = self._bind(args, named, grid)
+        if interpret:
+            self._run(self._model(values, bounds, "reference"), [_copied(value) for value in values])
         return self._as_given(args, named, self._run(self._model(values, bounds, self._target), values))
 
     def check(
@@ -137,9 +149,9 @@ class Kernel:
             UserError: it is above `tolerance` (default: by the element's type), or the interpreter refuses the kernel.
         """
         values, bounds = self._bind(args, named, grid)
-        ours, theirs = (
+        theirs, ours = (  # the interpreter first: it refuses what machine code would do blindly
             self._run(self._model(values, bounds, target), [_copied(value) for value in values])
-            for target in (self._target, "reference")
+            for target in ("reference", self._target)
         )
         worst = 0.0
         for argument, a, b in zip(self.signature.written, ours, theirs, strict=True):
@@ -228,7 +240,8 @@ class Kernel:
         if key not in self._models:
             emulate = self._emulate if target == self._target else False
             text = wrapped(self.signature, shapes, bounds)
-            self._models[key] = self._compile(text, target, threads=self._threads, emulate=emulate)
+            checks = self._checks
+            self._models[key] = self._compile(text, target, threads=self._threads, emulate=emulate, checks=checks)
         return self._models[key]
 
     def _inputs(self, values: Sequence[Any]) -> list[Any]:

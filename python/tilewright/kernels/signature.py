@@ -81,8 +81,21 @@ def read_kernel(text: str, name: str | None = None) -> Signature:
             op.operation.erase()  # a @main that launches it, in text that was compiled as a whole
         kernels = {symbol_of(op): op for op in module.body.operations if op.operation.name == "tile.kernel"}
         chosen = _choose(kernels, name)
+        _set_names(chosen, kernels[chosen].operation, text)
         shown = [op.operation.get_asm(enable_debug_info=True, use_local_scope=True) for op in module.body.operations]
         return _signature(chosen, kernels[chosen].operation, text, "\n".join(shown))
+
+
+def _set_names(name: str, kernel: Any, source: str) -> None:
+    """Let the kernel keep the names of its arguments, for messages about it."""
+    from tilewright.mlir import ir
+
+    count = len(kernel.regions[0].blocks[0].arguments) - kernel.attributes["grid_rank"].value
+    given = [ir.DictAttr(each) for each in kernel.attributes["arg_attrs"]] if "arg_attrs" in kernel.attributes else []
+    kept = [{named.name: named.attr for named in each} for each in given] or [{} for _ in range(count)]
+    names = _names(name, kernel, source, count)
+    shown = [{**each, decisions.NAME: ir.StringAttr.get(called)} for each, called in zip(kept, names, strict=True)]
+    kernel.attributes["arg_attrs"] = ir.ArrayAttr.get([ir.DictAttr.get(each) for each in shown])
 
 
 def _choose(kernels: dict[str, Any], name: str | None) -> str:

@@ -157,7 +157,10 @@ def publish_model(folder: Path, key: str) -> Path:
 
 
 def find_kernel(key: str) -> bytes | None:
-    """Return the object code of a kernel, or None where there is none, or a damaged one (which is removed)."""
+    """Return the object code of a kernel, or other bytes that were added; None where there is none, or a damaged one.
+
+    A damaged one is removed.
+    """
     if not config.cache.get():
         return None
     path = root() / "kernels" / f"{key}.o"
@@ -173,7 +176,7 @@ def find_kernel(key: str) -> bytes | None:
 
 
 def add_kernel(key: str, code: bytes) -> None:
-    """Add the object code of a kernel; a cache that cannot be written is left alone."""
+    """Add the object code of a kernel, or an ONNX model that was converted; an unwritable cache is left alone."""
     if not config.cache.get():
         return
     folder = root() / "kernels"

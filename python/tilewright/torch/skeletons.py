@@ -34,7 +34,7 @@ def skeleton(module: Any) -> Graph:
         if key in _known:
             _known.move_to_end(key)
             return _known[key]
-    found = convert(module)
+    found = convert(module, key)
     with _lock:
         _known[key] = found
         if len(_known) > _KEPT:

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,20 @@ def test_equal_graphs_compile_once(built: Built) -> None:
         torch.compiler.reset()
         fast = compiled(module)
         equal(fast(x), module(x))
+    assert built.models == 1
+
+
+def test_another_process_converts_and_compiles_nothing(built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tilewright.frontend.torch import graph
+    from tilewright.torch import skeletons
+
+    module, x = mlp(), torch.randn(2, 8)
+    equal(compiled(module)(x), module(x))
+    monkeypatch.setattr(skeletons, "_known", OrderedDict())
+    monkeypatch.setattr(graph, "simple_onnx_of", None)
+    torch.compiler.reset()
+    gc.collect()
+    equal(compiled(module)(x), module(x))
     assert built.models == 1
 
 

@@ -43,11 +43,38 @@ def onnx_of(model: Any, what: str, args: tuple = (), kwargs: Any = None, dynamic
     return program_of(model, what, args, kwargs, dynamic_shapes).model_proto
 
 
-def program_of(model: Any, what: str, args: tuple = (), kwargs: Any = None, dynamic_shapes: Any = None) -> Any:
-    """The torch.onnx.ONNXProgram; see :func:`onnx_of`."""
+def simple_onnx_of(program: Any, what: str) -> onnx.ModelProto:
+    """Convert a torch.export.ExportedProgram by what the compiler needs of torch's optimizer of ONNX models.
+
+    Functions are inlined and constants folded. Rules that rewrite patterns take as long as all else, and kernels are
+    the same without them.
+
+    Raises:
+        UnsupportedError: torch cannot export it, or its exporter is missing.
+    """
+    made = program_of(program, what, optimize=False)
+    from onnx_ir.passes import common
+    from onnxscript.optimizer import fold_constants_ir
+
+    common.InlinePass()(made.model)
+    fold_constants_ir(made.model)
+    common.RemoveUnusedNodesPass()(made.model)
+    common.CommonSubexpressionEliminationPass()(made.model)
+    return made.model_proto
+
+
+def program_of(
+    model: Any,
+    what: str,
+    args: tuple = (),
+    kwargs: Any = None,
+    dynamic_shapes: Any = None,
+    optimize: bool = True,
+) -> Any:
+    """The torch.onnx.ONNXProgram; see :func:`onnx_of`; `optimize`: by torch's optimizer of ONNX models."""
     import torch
 
-    options = {} if dynamic_shapes is None else {"dynamic_shapes": dynamic_shapes}
+    options = {"optimize": optimize, **({} if dynamic_shapes is None else {"dynamic_shapes": dynamic_shapes})}
     try:
         with _quiet(), torch.no_grad(), read_once():
             return torch.onnx.export(model, args, kwargs=kwargs, dynamo=True, verbose=False, **options)
@@ -63,6 +90,7 @@ def program_of(model: Any, what: str, args: tuple = (), kwargs: Any = None, dyna
 def _quiet() -> Iterator[None]:
     """What torch prints, warns of and logs while it exports is not for our user: the error says it."""
     handlers = [handler for handler in logging.getLogger("torch").handlers]
+    others = {logging.getLogger(name): logging.getLogger(name).level for name in ("onnx_ir", "onnxscript")}
 
     def nothing(record: logging.LogRecord) -> bool:
         return False
@@ -71,11 +99,15 @@ def _quiet() -> Iterator[None]:
         warnings.simplefilter("ignore")
         for handler in handlers:
             handler.addFilter(nothing)
+        for logger in others:
+            logger.setLevel(logging.CRITICAL)
         try:
             yield
         finally:
             for handler in handlers:
                 handler.removeFilter(nothing)
+            for logger, level in others.items():
+                logger.setLevel(level)
 
 
 def explained(error: BaseException, what: str) -> UnsupportedError:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.metadata
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from tilewright.core import cache
 from tilewright.core.errors import UnsupportedError
-from tilewright.frontend.torch.conversion import onnx_of
+from tilewright.frontend.torch.conversion import simple_onnx_of
 from tilewright.frontend.torch.layouts import order_of, owners
 from tilewright.frontend.torch.plain import make_plain
 from tilewright.runtime.interop import to_numpy
@@ -50,11 +52,12 @@ class Graph:
     operators: int = 0
 
 
-def convert(module: Any) -> Graph:
+def convert(module: Any, key: str = "") -> Graph:
     """Convert a graph that AOTAutograd made: functional, of ATen operators, with the shape of each value.
 
     Args:
         module: a torch.fx.GraphModule. Its placeholders are tensors, and integers that a call brings.
+        key: a digest of what it is; given one, the model is kept in the cache for other processes.
 
     Raises:
         UnsupportedError: torch's exporter has no rule for an operator, or is not installed; an operator draws random
@@ -78,12 +81,35 @@ def convert(module: Any) -> Graph:
     inputs = [*(arguments[number] for number in kept), *held]
     _check_ends(inputs, results)
     program = _program(torch.fx.GraphModule(module, graph), inputs, results)
-    model = onnx_of(program, f"a graph of {operators} operators")
-    make_plain(model)
+    model = _model(program, f"a graph of {operators} operators", key)
     if (len(model.graph.input), len(model.graph.output)) != (len(inputs), len(results)):
         raise UnsupportedError("torch's ONNX exporter left out inputs or outputs of a graph")
     orders = [order_of(node.meta["val"]) for node in results]
     return Graph(model, kept, numbers, constants, orders, outputs, operators)
+
+
+def _model(program: Any, what: str, key: str) -> onnx.ModelProto:
+    """The ONNX model of a program: that of the cache, or a new one, which goes there."""
+    place = _place(key)
+    data = cache.find_kernel(place) if key else None
+    if data is not None:
+        return onnx.ModelProto.FromString(data)
+    model = simple_onnx_of(program, what)
+    make_plain(model)
+    if key:
+        cache.add_kernel(place, model.SerializeToString())
+    return model
+
+
+def _place(key: str) -> str:
+    """Where the cache has the model of a graph: by the versions of all that converts it."""
+    import torch
+
+    try:
+        exporter = importlib.metadata.version("onnxscript")
+    except importlib.metadata.PackageNotFoundError:
+        exporter = "none"
+    return cache.digest("torch graph", key, torch.__version__, exporter, cache.compiler_id())
 
 
 def array_of(tensor: Any) -> np.ndarray:

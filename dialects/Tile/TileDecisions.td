@@ -80,6 +80,16 @@ def : Tile_Decision<"result", Tile_Integer, Tile_On<["argument", "result"]>,
     ["tile-results-to-arguments"],
     ["convert-tile-launch-to-runtime", "the host program"], ["cpu", "cuda"],
     "number of the model's output that is written here, or returned">;
+def : Tile_Decision<"appends", Tile_Integers,
+    Tile_On<["argument", "func.func", "llvm.func"]>,
+    ["tile-append-in-place", "convert-tile-launch-to-runtime"],
+    ["tile-results-to-arguments", "convert-tile-launch-to-runtime",
+     "the artifact"], ["cpu"],
+    "output, input and axis: here is room for the input's rows and those that "
+    "the output has behind them; on the entry, all such">;
+def : Tile_Decision<"sizes_of", Tile_Integer, Tile_OnArgument,
+    ["tile-results-to-arguments"], ["convert-tile-launch-to-runtime"], ["cpu"],
+    "number of the model's output whose sizes are written here">;
 def : Tile_Decision<"arena", Tile_Flag, Tile_OnArgument,
     ["tile-plan-arena"],
     ["convert-tile-launch-to-runtime", "the host program"], ["cpu", "cuda"],

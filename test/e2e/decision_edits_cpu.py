@@ -16,6 +16,8 @@ _COVER = "test/python/plan/sparse/tile-apply-sparsity.mlir#0"
 _DYNAMIC = "test/python/plan/sparse/tile-lower-sparse-dynamic.mlir#0"
 _PRODUCT = r"(sparse_tile\.matmul [^:]*?) :"
 _EPILOGUE = "test/lib/Transforms/Plan/tile-form-epilogues.mlir#1"
+_APPENDED = "test/lib/Transforms/HostBuffers/tile-results-to-arguments.mlir#5"
+_SIZES = "test/lib/Conversion/TileToRuntime/convert-tile-launch-to-runtime.mlir#5"
 _NEXT = "convert-tile-launch-to-runtime"
 _SECOND = r"tile\.nest = 0 : i64, tile\.task = 0 : i64(?=\})"
 _ROOT = "tile.rtile = #tile.rtile<l2 = [16, 32], register = [1, 32], order = [0, 1]>"
@@ -25,6 +27,15 @@ CPU_EDITS = (
     Edit("nest", CPU, "planned", "tile-apply-layouts", _SECOND, f"tile.task = 0 : i64, tile.nest = 7 : i64, {_ROOT}"),
     Edit("name", CPU, "planned", _NEXT, r'tile\.name = "x"', 'tile.name = "z"'),
     Edit("result", CPU, "planned", _NEXT, r"tile\.result = 0 : i64", 'tile.global = "z"'),
+    Edit(
+        "appends",
+        CPU,
+        _APPENDED,
+        "tile-results-to-arguments",
+        r"tile\.appends = array<i64: 0",
+        "tile.appends = array<i64: 7",
+    ),
+    Edit("sizes_of", CPU, _SIZES, _NEXT, r"tile\.sizes_of = 0 : i64", 'tile.name = "z"'),
     Edit("arena", CPU, "planned", _NEXT, r"tile\.arena\b(?!_)", 'tile.name = "z"'),
     Edit("scratch_bytes", CPU, "planned", _NEXT, r"tile\.scratch_bytes = \d+", "tile.scratch_bytes = 65536"),
     Edit("code", CPU, "planned", _NEXT, r"tile\.code, ", "", refused="is no tile.kernel or tile.program here"),

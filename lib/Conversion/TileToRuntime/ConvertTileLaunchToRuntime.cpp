@@ -46,6 +46,9 @@ struct HostArguments {
       else if (main.getArgAttr(index, tile::decisions::kGlobal))
         globals.push_back(argument);
       else if (auto number = main.getArgAttrOfType<IntegerAttr>(
+                   index, tile::decisions::kSizesOf))
+        sizes.push_back({argument, number.getInt()});
+      else if (auto number = main.getArgAttrOfType<IntegerAttr>(
                    index, tile::decisions::kResult))
         outputs.push_back(
             {number.getInt(), argument, /*position=*/0,
@@ -74,6 +77,8 @@ struct HostArguments {
   };
   SmallVector<BlockArgument> inputs, globals, arena;
   SmallVector<Output> outputs;
+  /// Where sizes of outputs go, with the output's number.
+  SmallVector<std::pair<BlockArgument, int64_t>> sizes;
 };
 
 /// Rewrites @main.
@@ -192,6 +197,14 @@ private:
     for (auto *group : {&arguments.globals, &arguments.arena})
       for (BlockArgument argument : *group)
         readBuffer(argument, index++);
+    for (auto [argument, number] : arguments.sizes) {
+      RawMemory memory(b, main.getLoc(), converter);
+      auto output = static_cast<int64_t>(arguments.inputs.size()) + number;
+      Value words = memory.loadPointer(entry.getArgument(0), output);
+      argument.replaceAllUsesWith(
+          memory.makeStatic(cast<MemRefType>(argument.getType()),
+                            memory.word(words, HostCalls::kSizes)));
+    }
   }
 
   void readBuffer(BlockArgument argument, int64_t index) {
@@ -287,6 +300,15 @@ private:
     entry->setAttr(tile::decisions::kOutputs, array(outputs));
     entry->setAttr(tile::decisions::kGlobals,
                    array(names(arguments.globals, tile::decisions::kGlobal)));
+    SmallVector<int64_t> appends;
+    for (const HostArguments::Output &output : arguments.outputs)
+      if (output.argument)
+        if (auto found = main.getArgAttrOfType<DenseI64ArrayAttr>(
+                output.argument.getArgNumber(), tile::decisions::kAppends))
+          llvm::append_range(appends, found.asArrayRef());
+    if (!appends.empty())
+      entry->setAttr(tile::decisions::kAppends,
+                     b.getDenseI64ArrayAttr(appends));
     auto bytes = tile::decisions::kArenaBytes.get(module);
     entry->setAttr(tile::decisions::kArenaBytes,
                    bytes ? bytes : b.getI64IntegerAttr(0));

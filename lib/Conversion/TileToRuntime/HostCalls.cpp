@@ -15,9 +15,6 @@
 using namespace mlir;
 using namespace tilewright;
 
-// Words of an input or output whose sizes are known at run time only.
-static constexpr int64_t kSizes = 2;
-
 HostCalls::HostCalls(ModuleOp module, const LLVMTypeConverter &converter)
     : module(module), converter(converter),
       pointer(LLVM::LLVMPointerType::get(module.getContext())),

@@ -19,6 +19,10 @@ namespace tilewright {
 /// of libtwrt.
 class HostCalls {
 public:
+  /// The word at which the sizes begin, of an input or output whose sizes are
+  /// known at run time only.
+  static constexpr int64_t kSizes = 2;
+
   HostCalls(mlir::ModuleOp module, const mlir::LLVMTypeConverter &converter);
 
   /// All assertions, allocations and deallocations in `entry`.

@@ -59,8 +59,10 @@ struct GlobalsToArguments
     }
     for (unsigned i = 0; i < main.getNumArguments(); ++i)
       if (isa<TensorType>(main.getArgument(i).getType()))
-        main.setArgAttr(i, "bufferization.writable",
-                        BoolAttr::get(&getContext(), false));
+        main.setArgAttr(
+            i, "bufferization.writable",
+            BoolAttr::get(&getContext(),
+                          bool(main.getArgAttr(i, tile::decisions::kAppends))));
   }
 
 private:

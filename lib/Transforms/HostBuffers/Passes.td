@@ -244,7 +244,8 @@ def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
   let description = [{
     A result that lives in an own buffer of @main, seen through reshapes or not, replaces that buffer by a new
     argument; anything else (an input that is returned, one buffer returned twice) is copied into it. A result
-    whose sizes are known at run time only stays a result; a slice with gaps is copied.
+    whose sizes are known at run time only stays a result; a slice with gaps is copied. What continues an input in
+    its memory (`tile.appends`) is there already: its sizes are told.
 
     Before:
     ```mlir
@@ -262,7 +263,7 @@ def ResultsToArguments : Pass<"tile-results-to-arguments", "::mlir::ModuleOp"> {
       return
     ```
   }];
-  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
 }
 
 def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {

@@ -75,6 +75,34 @@ Value withoutGaps(OpBuilder &b, Value result) {
   return whole;
 }
 
+/// The argument with room for a result that continues an input; null where the
+/// result has memory of its own.
+BlockArgument roomFor(func::FuncOp main, unsigned result) {
+  for (BlockArgument argument : main.getArguments()) {
+    auto appends = main.getArgAttrOfType<DenseI64ArrayAttr>(
+        argument.getArgNumber(), tile::decisions::kAppends);
+    if (appends && appends.size() > 0 && appends[0] == int64_t(result))
+      return argument;
+  }
+  return {};
+}
+
+/// Whether a value shows the first elements of a buffer.
+bool isStartOf(Value value, Value buffer) {
+  while (value != buffer) {
+    Operation *op = value.getDefiningOp();
+    if (auto view = dyn_cast_or_null<memref::SubViewOp>(op)) {
+      if (!llvm::all_of(view.getMixedOffsets(), isZeroInteger) ||
+          !llvm::all_of(view.getMixedStrides(), isOneInteger))
+        return false;
+    } else if (!isa_and_nonnull<memref::CastOp>(op)) {
+      return false;
+    }
+    value = op->getOperand(0);
+  }
+  return true;
+}
+
 struct ResultsToArguments
     : public tilewright::impl::ResultsToArgumentsBase<ResultsToArguments> {
   void runOnOperation() override {
@@ -95,8 +123,15 @@ struct ResultsToArguments
       }
       DictionaryAttr given = main.getResultAttrDict(index);
       NamedAttrList attrs(given ? given : none);
-      attrs.set(tile::decisions::kResult,
-                IntegerAttr::get(IntegerType::get(&getContext(), 64), index));
+      auto number =
+          IntegerAttr::get(IntegerType::get(&getContext(), 64), index);
+      attrs.set(tile::decisions::kResult, number);
+      if (BlockArgument room = roomFor(main, index)) {
+        main.setArgAttr(room.getArgNumber(), tile::decisions::kResult, number);
+        if (failed(append(main, ret, result, room, number)))
+          return signalPassFailure();
+        continue;
+      }
       if (!type.hasStaticShape()) {
         OpBuilder b(ret);
         kept.push_back(withoutGaps(b, result));
@@ -122,6 +157,39 @@ struct ResultsToArguments
   }
 
 private:
+  /// Leaves a result in the memory with room for it, and tells its sizes.
+  static LogicalResult append(func::FuncOp main, func::ReturnOp ret,
+                              Value result, Value room, IntegerAttr number) {
+    OpBuilder b(ret);
+    Location loc = ret.getLoc();
+    int64_t rank = cast<MemRefType>(result.getType()).getRank();
+    SmallVector<OpFoldResult> offsets(rank, b.getIndexAttr(0)),
+        strides(rank, b.getIndexAttr(1)),
+        sizes = memref::getMixedSizes(b, loc, result);
+    // Where it was made elsewhere (its last rows are read before they are
+    // written), it is copied.
+    if (!isStartOf(result, room))
+      memref::CopyOp::create(
+          b, loc, result,
+          memref::SubViewOp::create(b, loc, room, offsets, sizes, strides));
+    NamedAttrList attrs;
+    attrs.set(tile::decisions::kSizesOf, number);
+    unsigned position = main.getNumArguments();
+    if (failed(main.insertArgument(
+            position, MemRefType::get({rank}, b.getI64Type()),
+            attrs.getDictionary(b.getContext()), result.getLoc())))
+      return failure();
+    for (auto [dim, size] : llvm::enumerate(sizes)) {
+      Value value = getValueOrCreateConstantIndexOp(b, loc, size);
+      memref::StoreOp::create(
+          b, loc,
+          arith::IndexCastOp::create(b, loc, b.getI64Type(), value).getResult(),
+          main.getArgument(position),
+          arith::ConstantIndexOp::create(b, loc, dim).getResult());
+    }
+    return success();
+  }
+
   /// Makes the result appear in `target`.
   static void place(func::ReturnOp ret, Value result, Value target) {
     if (memref::AllocOp own =

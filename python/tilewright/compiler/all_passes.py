@@ -14,9 +14,9 @@ from collections.abc import Collection
 #: Modules by folder; pass `tile-NAME-OF-IT` is in `name_of_it.py`.
 _FOLDERS: dict[str, str] = {
     "normalize": (
-        "assert_early carry_formats drop_proven float8_products fold_roundings fold_splats fold_transposes "
-        "generalize join_rows lower_formats materialize_copies scale_results shrink_dead sink_scales "
-        "split_by_slices split_repeats sum_products verify_normalized widen_floats"
+        "append_in_place assert_early carry_formats drop_proven float8_products fold_roundings fold_splats "
+        "fold_transposes generalize join_rows lower_formats materialize_copies scale_results shrink_dead sink_scales "
+        "slice_early split_by_slices split_repeats sum_products verify_normalized widen_floats"
     ),
     "kernels.bounds": "check_accesses",
     "passes": "count_ops",

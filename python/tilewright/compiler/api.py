@@ -45,6 +45,7 @@ def compile(
     resident: bool = False,
     padded: str | None = None,
     checks: bool = True,
+    append_in_place: bool = False,
 ) -> Any:
     """Compile a model and return it, ready to be called.
 
@@ -105,6 +106,10 @@ def compile(
             remark says where nothing could be left out.
         checks: for kernels by hand: where a task would reach out of an argument is an error, and what no bound is
             known of beforehand is checked in the code (on CPUs; a remark says which). False: they run as they are.
+        append_in_place: for a CPU, a result that is an input with rows behind it (a decoder's past with new keys) is
+            written behind that input, where it was itself the result of such a call and nothing was appended to it
+            since: the call writes new rows alone. It is then a view of memory with room, not contiguous; results stay
+            as they are when more is appended. Anything else is copied into such memory first, as is what has no room.
 
     Returns:
         A :class:`tilewright.Model` (for a ``cuda`` target a :class:`~tilewright.runtime.gpu.gpu_model.GpuModel`);
@@ -138,6 +143,7 @@ def compile(
         resident=resident,
         padded=padded or "",
         checks=checks,
+        append_in_place=append_in_place,
         emulate=emulate,
         start_from=start_from,
         stop_after=None if stop_after == "emit" else stop_after,

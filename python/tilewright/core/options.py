@@ -51,6 +51,7 @@ class CompileOptions:
         resident: weights stay in the memories of a mesh's cores: where these cannot hold them, that is an error.
         padded: name of the input that is zero at padding, whose results nobody reads; else empty.
         checks: of kernels by hand, accesses that may reach out of their arguments are refused, or checked as they run.
+        append_in_place: results that are an input with rows behind it are written behind it, in its memory.
         sanitize: ``address`` where code for a CPU checks its accesses to memory (TILEWRIGHT_SANITIZE), else empty.
     """
 
@@ -74,6 +75,7 @@ class CompileOptions:
     resident: bool = False
     padded: str = ""
     checks: bool = True
+    append_in_place: bool = False
     sanitize: str = dataclasses.field(default_factory=config.sanitize.get)
 
     def __post_init__(self) -> None:

@@ -16,7 +16,8 @@ import numpy as np
 from tilewright.core.errors import UserError
 from tilewright.generation.cache import Cache
 from tilewright.generation.decoder import Decoder
-from tilewright.generation.names import Names
+from tilewright.generation.last_row import with_last_row
+from tilewright.generation.names import LOGITS, Names
 from tilewright.generation.request import Request, is_batch, stop_set, tokens_of
 from tilewright.generation.sampling import sampler
 
@@ -40,8 +41,8 @@ class Generator:
             mask hides. By default where the model takes a mask and positions, and a trial (when such requests first
             meet) gives a padded row the same logits. With a mask alone say True if the model counts positions by it;
             what is said is not tried.
-        options: for :func:`tilewright.compile` (``target``, ``threads``, ``precision``, ...); for a saved model
-            ``threads`` and ``emulate``.
+        options: for :func:`tilewright.compile` (``target``, ``threads``, ``precision``, ...; on CPUs
+            ``append_in_place`` is True by default); for a saved model ``threads`` and ``emulate``.
 
     Raises:
         UserError: the model has no code for all sizes, names of its inputs are not known, a number is out of range, or
@@ -61,7 +62,7 @@ class Generator:
     ) -> None:
         for what, value in (("capacity", capacity), ("batch", batch), ("chunk", chunk)):
             _require_count(what, value)
-        self.model = _opened(model, options)
+        self.model = _opened(model, options, (names or Names()).logits or LOGITS)
         self._decoder = Decoder(self.model, names)
         most = self._decoder.most
         self.capacity = capacity if most is None else min(capacity, most)
@@ -264,8 +265,8 @@ def _require_count(what: str, value: Any) -> None:
         raise UserError(f"{what} must be a whole number >= 1, got {value!r}")
 
 
-def _opened(model: Any, options: Mapping[str, Any]) -> Any:
-    """The compiled model for all sizes."""
+def _opened(model: Any, options: Mapping[str, Any], logits: str) -> Any:
+    """The compiled model for all sizes; one that is compiled here makes the logits of the last token alone."""
     if not (hasattr(model, "inputs") and callable(model)):
         saved = isinstance(model, str | Path) and (Path(model).suffix == ".tw" or Path(model).is_dir())
         if saved:
@@ -276,8 +277,10 @@ def _opened(model: Any, options: Mapping[str, Any]) -> Any:
             model = load(model, **options)
         else:
             from tilewright.compiler.api import compile
+            from tilewright.targets.registry import parse_target
 
-            model = compile(model, **options)
+            appends = parse_target(options.get("target", "cpu")).appends
+            model = compile(with_last_row(model, logits), **{"append_in_place": appends, **options})
     elif options:
         raise UserError(f"the model is compiled already: {', '.join(options)} say how to compile one")
     general = getattr(model, "general", model)

@@ -15,7 +15,8 @@ from tilewright.runtime.manifest import TensorSpec
 _IDS = ("input_ids", "tokens", "ids")
 _MASK = ("attention_mask", "mask")
 _POSITIONS = ("position_ids", "positions")
-_LOGITS = ("logits",)
+#: What exporters call the logits.
+LOGITS = "logits"
 #: Of a layer's number and what it is (key, value, or both in one tensor), as exporters write them.
 _PAST = (
     r"past_key_values\.(?P<layer>\d+)(?:\.decoder)?\.(?P<kind>key|value)",
@@ -69,7 +70,7 @@ def find(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], given: Nam
         )
     return Names(
         given.ids or _one(ins, _IDS, "input", "ids", "tokens"),
-        given.logits or _one(outs, _LOGITS, "output", "logits", "logits"),
+        given.logits or _one(outs, (LOGITS,), "output", "logits", "logits"),
         past,
         given.mask or _known(ins, _MASK),
         given.positions or _known(ins, _POSITIONS),

@@ -23,6 +23,9 @@ from tilewright.ir.decision import (
 ALIGN = Integer("tile.align")
 #: shares no task with its readers; a number: with what has another one (on linalg., tensor.)
 APART = Anything("tile.apart")
+#: output, input and axis: here is room for the input's rows and those that the output has behind them; on the entry,
+#: all such (on argument, func.func, llvm.func)
+APPENDS = Integers("tile.appends")
 #: the special function unit's own result: it feeds an operand of 16 bits (on math.exp, math.exp2)
 APPROXIMATE = Flag("tile.approximate")
 #: the buffer that holds all temporaries (on argument)
@@ -177,6 +180,8 @@ SHARED_BYTES = Integer("tile.shared_bytes")
 SHIFT = Integer("tile.shift")
 #: the model's inputs and outputs as users see them: names, types, shapes (on builtin.module)
 SIGNATURE = Dictionary("tile.signature")
+#: number of the model's output whose sizes are written here (on argument)
+SIZES_OF = Integer("tile.sizes_of")
 #: number of an input, not used by the body, that is zero where a mask of this run leaves nothing of the result (on
 #: linalg., tensor.)
 SKIP = Integer("tile.skip")
@@ -255,6 +260,7 @@ WIDENED = Text("tile.widened")
 ALL: dict[str, Decision] = {
     "tile.align": ALIGN,
     "tile.apart": APART,
+    "tile.appends": APPENDS,
     "tile.approximate": APPROXIMATE,
     "tile.arena": ARENA,
     "tile.arena_bytes": ARENA_BYTES,
@@ -326,6 +332,7 @@ ALL: dict[str, Decision] = {
     "tile.shared_bytes": SHARED_BYTES,
     "tile.shift": SHIFT,
     "tile.signature": SIGNATURE,
+    "tile.sizes_of": SIZES_OF,
     "tile.skip": SKIP,
     "tile.slow": SLOW,
     "tile.sparsity": SPARSITY,

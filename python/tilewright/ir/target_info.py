@@ -46,6 +46,7 @@ class ModuleOptions:
         sanitize: ``address`` where code for a CPU checks its accesses to memory, else empty.
         resident: weights have to stay in the memories of a mesh's cores.
         padded: name of the input that is zero at padding, whose results nobody reads; else empty.
+        append_in_place: results that are an input with rows behind it are written behind it.
     """
 
     precision: str = "f32"
@@ -56,6 +57,7 @@ class ModuleOptions:
     sanitize: str = ""
     resident: bool = False
     padded: str = ""
+    append_in_place: bool = False
 
 
 _FIELDS = {field.name for field in dataclasses.fields(ModuleOptions)}
@@ -78,8 +80,9 @@ def annotate(
     """
     values = options if isinstance(options, ModuleOptions) else _checked(options or {}, "annotate")
     kept = {name: value for name, value in dataclasses.asdict(values).items() if value not in ((), "")}
-    if not values.resident:
-        del kept["resident"]
+    for name in ("resident", "append_in_place"):
+        if not kept[name]:
+            del kept[name]
     root = module.operation
     root.attributes[DEVICE] = to_attribute(device, root.context)
     root.attributes[OPTIONS] = ir.Attribute.parse(text_of(kept), root.context)

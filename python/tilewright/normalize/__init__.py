@@ -41,6 +41,7 @@ _BEFORE = (
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
     PassSpec("tile-drop-proven", "indices that count iterations lie where they should: nobody waits to be told"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
+    PassSpec("tile-slice-early", "rows that nobody reads are no work: of logits often the last alone is asked for"),
     PassSpec("tile-shrink-dead", "what pruned weights make useless is no work; sizes are final before any are planned"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
     PassSpec("tile-fold-splats", "sums of lists start from constants; a fill is no tensor that they read"),
@@ -52,6 +53,7 @@ _BEFORE = (
 _AFTER = (
     PassSpec("tile-join-rows", "rows of batches and sequences fill the same tiles; equal layers are equal products"),
     PassSpec("cse", "equal subexpressions once: exporters repeat masks and reshapes"),
+    PassSpec("tile-append-in-place", "a past that grows stays where it is, if that was asked for; no copy is seen yet"),
     PassSpec("tile-assert-early", "sizes that are checked may be relied on by all that follows"),
     PassSpec("symbol-dce", "weights that nothing reads need no bytes"),
     PassSpec("tile-materialize-copies", "canonicalize drops copies into slices and states; they are work for kernels"),

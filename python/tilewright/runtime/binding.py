@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,8 +85,12 @@ class Signature:
             raise UserError(f"missing input {', '.join(missing)}; the inputs are {self._expected}")
         return values
 
-    def convert(self, slot: Slot, value: Any) -> tuple[np.ndarray, Export | None]:
+    def convert(
+        self, slot: Slot, value: Any, stays: Callable[[np.ndarray], bool] | None = None
+    ) -> tuple[np.ndarray, Export | None]:
         """Return one input as a C-contiguous, aligned array, and how to make its kind from a result.
+
+        `stays`: whether an array that is not contiguous is taken as it is.
 
         Raises:
             UserError: wrong dtype or shape, or no array.
@@ -96,7 +100,7 @@ class Signature:
         array, export = import_array(value, slot.name, slot.dtype)
         _check("input", slot, array, of_torch=export is to_torch)
         array = stored(array)
-        if not (array.flags.c_contiguous and array.flags.aligned):
+        if not (array.flags.c_contiguous and array.flags.aligned) and not (stays and stays(array)):
             array = np.array(array, order="C")
         return array, export
 

@@ -14,6 +14,8 @@ from tilewright.core.errors import UserError
 FORMAT = "tilewright-model"
 #: Raised by any change that an older run-time cannot read.
 VERSION = 1
+#: Of a model that has what run-times of the first version do not know.
+_APPENDING = 2
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class Manifest:
     """All of manifest.json.
 
     `weights` stand in the order in which the entry takes them: inputs, outputs, weights, then the arena. `code_files`
-    are the files that `code_sha256` covers; a model for a CPU has none here, but one shared object.
+    are the files that `code_sha256` covers; a model for a CPU has none here, but one shared object. `appends`: output,
+    input and axis of each output that is an input with rows behind it, and is written in its memory.
     """
 
     inputs: tuple[TensorSpec, ...]
@@ -89,12 +92,14 @@ class Manifest:
     runtime_abi: int = 4
     code_sha256: str = ""
     code_files: tuple[str, ...] = ()
+    appends: tuple[tuple[int, ...], ...] = ()
     producer: str = ""
     compile: dict[str, Any] = field(default_factory=dict)
 
     def dumps(self) -> str:
         """Return the JSON text."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1)
+        version = _APPENDING if self.appends else VERSION
+        return json.dumps({"format": FORMAT, "version": version, **asdict(self)}, indent=1)
 
     @property
     def kind(self) -> str:
@@ -127,7 +132,7 @@ def _check_header(data: Any, where: str) -> None:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UserError(f"{where} is not a compiled Tilewright model")
     version = data.get("version")
-    if version != VERSION:
+    if version not in (VERSION, _APPENDING):
         advice = "update tilewright" if isinstance(version, int) and version > VERSION else "compile the model again"
         raise UserError(f"{where} has format version {version}, this run-time reads {VERSION}: {advice}")
 
@@ -137,6 +142,7 @@ def _convert(data: dict[str, Any]) -> dict[str, Any]:
     for key in ("inputs", "outputs", "weights"):
         known[key] = tuple(spec_of(given) for given in known.get(key, ()))
     known["kernels"] = tuple(KernelInfo(**kernel) for kernel in known.get("kernels", ()))
+    known["appends"] = tuple(tuple(map(int, numbers)) for numbers in known.get("appends", ()))
     for key in ("cpu_features", "code_files"):
         known[key] = tuple(known.get(key, ()))
     return known

@@ -46,6 +46,7 @@ class Target:
         many_threads: it runs thousands of threads; some operators are imported as more work, in parallel.
         emulates: an emulator can stand in for the machine (``emulate=``).
         assembles: machine code can be stored beside the text that drivers assemble (``cubin=``).
+        appends: results may continue inputs in their memory (``append_in_place=``).
         has_residents: weights can stay where they are used from call to call (``resident=``).
         compiles: models are compiled for it into artifacts; False for an interpreter of what is imported.
         runs_apart: the run-time alone runs its artifacts, with neither MLIR nor the compiler.
@@ -61,6 +62,7 @@ class Target:
     emulates: ClassVar[bool] = False
     assembles: ClassVar[bool] = False
     has_residents: ClassVar[bool] = False
+    appends: ClassVar[bool] = False
     compiles: ClassVar[bool] = True
     runs_apart: ClassVar[bool] = True
     refusal: ClassVar[str] = ""

@@ -121,6 +121,10 @@ RULES: tuple[Rule, ...] = (
         "resident= keeps weights in the cores' memories: the target must be mesh:NAME, not {t.name!r}",
     ),
     Rule(
+        lambda t, o: o.append_in_place and not t.appends,
+        "append_in_place= writes results behind inputs in a CPU's memory: the target must be cpu, not {t.name!r}",
+    ),
+    Rule(
         lambda t, o: o.cubin and not t.assembles,
         "cubin= stores a GPU's machine code: the target must be cuda:sm_80 or cuda:sm_90a, not {t.name!r}",
     ),

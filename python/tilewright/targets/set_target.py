@@ -51,6 +51,7 @@ class SetTarget(Pass):
     sanitize: str = option("", "address: code for a CPU checks its accesses to memory")
     resident: bool = option(False, "weights have to stay in the memories of a mesh's cores")
     padded: str = option("", "the input that is zero at padding, whose results nobody reads")
+    append_in_place: bool = option(False, "results that are an input with rows behind it are written behind it")
 
     def run(self, op: ir.Operation) -> None:
         """Annotate the op, a module."""

@@ -54,6 +54,19 @@ def test_greedy_tokens_are_those_of_the_whole_model(kind: str, request: pytest.F
     assert generator.running == generator.waiting == ()
 
 
+def test_a_model_that_the_generator_compiles_appends_in_place(padded) -> None:
+    """It makes the last token's logits alone, and a step leaves the past where it is."""
+    generator = tw.Generator(decoder("padded", dynamic=True, **SIZES), threads=1, chunk=3)
+    assert generator.generate(PROMPTS, max_tokens=20) == [whole(padded, prompt, 20) for prompt in PROMPTS]
+    (logits,) = (spec for spec in generator.model.outputs if spec.name == "logits")
+    assert logits.shape[1] == 1
+    generator.submit(PROMPTS[0], max_tokens=30)
+    places = set()
+    while generator.step():
+        places |= {array.__array_interface__["data"][0] for array in generator._cache.arrays}
+    assert len(places) == 2  # keys and values of the one layer
+
+
 @pytest.mark.parametrize("kind", ["padded", "plain"])
 def test_requests_that_come_and_go(kind: str, request: pytest.FixtureRequest) -> None:
     """Eight requests of unequal lengths, at most three at a time, and some that come while others are under way."""

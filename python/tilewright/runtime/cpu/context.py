@@ -50,6 +50,16 @@ class Context:
             else:
                 pointers[i] = address
 
+    def set_room(self, number: int, array: np.ndarray) -> None:
+        """Say where an output is written that continues an input, and how much room there is."""
+        words = self._outputs[number]
+        words[0] = array.__array_interface__["data"][0]
+        words[2:] = array.shape
+
+    def shape(self, number: int) -> tuple[int, ...]:
+        """The sizes that the last call told of such an output."""
+        return tuple(self._outputs[number][2:])
+
     def take(self, number: int, slot: Slot) -> np.ndarray:
         """Return the output that the last call handed over; the array owns the memory."""
         address, block, *shape = self._outputs[number]

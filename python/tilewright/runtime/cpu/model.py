@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tilewright.runtime.compiled import CompiledModel
 from tilewright.runtime.cpu import library, memory
 from tilewright.runtime.cpu.context import Context
 from tilewright.runtime.cpu.direct import Direct
+from tilewright.runtime.cpu.rooms import Rooms
 from tilewright.runtime.result import Outputs
 
 _MAX_RECORDS = 1 << 16
@@ -42,7 +44,8 @@ class Model(CompiledModel):
     arrays, torch tensors, or anything with DLPack, of exactly the dtypes and shapes of :attr:`inputs`; the results are
     of the same kind. Arrays that are not C-contiguous are copied first; all others are used in place.
     ``model(..., out=[a, b])`` (or ``out={"name": a}`` with all outputs) writes into given NumPy arrays. A result whose
-    size follows from the inputs' is made by the code and copied there.
+    size follows from the inputs' is made by the code and copied there. Of a model that appends in place, results that
+    continue inputs are views of memory with room (`runtime/cpu/rooms.py`), not to be written.
 
     Safe to call from several threads at once: each running call has an arena of its own.
 
@@ -75,7 +78,9 @@ class Model(CompiledModel):
         plain = plain and not self._signature.lengths.any
         self._direct = Direct(self._slots, self._out_slots) if plain else None
         self._small = [i for i, slot in enumerate(self._out_slots) if slot.is_small]
-        self._made = [i for i, slot in enumerate(self._out_slots) if not slot.is_static]
+        self._rooms = Rooms(manifest.appends, self._out_names)
+        appended = {place.output for place in self._rooms.places}
+        self._made = [i for i, slot in enumerate(self._out_slots) if not slot.is_static and i not in appended]
         self.threads = threads
 
     def _load_weights(self) -> list[np.ndarray]:
@@ -124,7 +129,7 @@ class Model(CompiledModel):
             values = self._signature.bind(args, named)
         export = None
         arrays = []
-        for slot, value in zip(self._slots, values, strict=True):
+        for i, (slot, value) in enumerate(zip(self._slots, values, strict=True)):
             if (
                 slot.is_small
                 or type(value) is not np.ndarray
@@ -132,7 +137,7 @@ class Model(CompiledModel):
                 or value.shape != slot.shape
                 or not (value.flags.c_contiguous and value.flags.aligned)
             ):
-                value, made = self._signature.convert(slot, value)
+                value, made = self._signature.convert(slot, value, partial(self._rooms.holds, i))
                 export = export or made
             arrays.append(value)
         self._signature.lengths.check(arrays)
@@ -171,17 +176,11 @@ class Model(CompiledModel):
             aligned(array) if slot.is_static and array is not None else None
             for slot, array in zip(self._out_slots, results, strict=True)
         ]
-        context.set(arrays + written)
-        if records is None:
-            done = self._call(self._entry, context.pointers, self._threads)
-        else:
-            profiled = library.libtwrt().twrt_call_profiled
-            done = profiled(self._entry, context.pointers, self._threads, records, len(records))
-        error = library.last_error() if done < 0 else None
+        done, error, appended = self._enter(context, arrays, written, records)
         for array, other in zip(results, written, strict=True) if error is None else ():
             if other is not array and other is not None:
                 np.copyto(array, other)
-        made = [(i, context.take(i, self._out_slots[i])) for i in (self._made if error is None else ())]
+        made = [(i, context.take(i, self._out_slots[i])) for i in (self._made if error is None else ())] + appended
         self._free.append(context)
         if error is not None:
             raise UserError(self._signature.with_shapes(error, [array.shape for array in arrays]))
@@ -191,6 +190,30 @@ class Model(CompiledModel):
             else:
                 self._signature.fill(self._out_slots[i], results[i], array)
         return done
+
+    def _enter(
+        self, context: Context, arrays: list[np.ndarray], written: list[np.ndarray | None], records: Any
+    ) -> tuple[int, str | None, list[tuple[int, np.ndarray]]]:
+        """Run the code; what it returned, why it failed, and the outputs that continue inputs."""
+        rooms = self._rooms.claim(arrays) if self._rooms.places else []
+        while True:
+            context.set(arrays + written)
+            for place, room in zip(self._rooms.places, rooms, strict=True):
+                context.set_room(place.output, room)
+            if records is None:
+                done = self._call(self._entry, context.pointers, self._threads)
+            else:
+                profiled = library.libtwrt().twrt_call_profiled
+                done = profiled(self._entry, context.pointers, self._threads, records, len(records))
+            error = library.last_error() if done < 0 else None
+            if error is None or not self._rooms.grow(error, rooms, arrays):
+                break
+        if error is not None:
+            self._rooms.release(rooms)
+            return done, error, []
+        shapes = [context.shape(place.output) for place in self._rooms.places]
+        views = self._rooms.results(rooms, shapes) if rooms else []
+        return done, None, [(place.output, view) for place, view in zip(self._rooms.places, views, strict=True)]
 
     def profile(self, *args: Any, out: Any = None, **named: Any) -> list[tuple[str, int, int]]:
         """Run the model once and return (kernel, tasks, nanoseconds) of each launch, in order.

@@ -50,6 +50,7 @@ def emit(work: Compilation, folder: Path) -> None:
         inputs=_ordered(decisions.INPUTS, entry["inputs"], manifest.inputs),
         outputs=_ordered(decisions.OUTPUTS, entry["outputs"], manifest.outputs),
         arena_bytes=entry["arena_bytes"],
+        appends=entry["appends"],
         entry=ENTRY,
         cpu_features=_needed(work.target.needed, units),
     )
@@ -62,7 +63,9 @@ def _entry_attributes(module: ir.Module) -> dict[str, Any]:
         if symbol_of(op) == ENTRY:
             read = (decisions.INPUTS, decisions.OUTPUTS, decisions.GLOBALS)
             names = {name.removeprefix("tile."): name.read(op) for name in read}
-            return {**names, "arena_bytes": decisions.ARENA_BYTES.read(op)}
+            numbers = decisions.APPENDS.get(op) or []
+            appends = tuple(zip(*[iter(numbers)] * 3, strict=True))
+            return {**names, "arena_bytes": decisions.ARENA_BYTES.read(op), "appends": appends}
     raise InternalError(f"the lowered module has no function @{ENTRY}")
 
 

@@ -43,6 +43,7 @@ class CpuTarget(Target):
     )
     precisions = ("f32", "bf16", "int8")
     accuracies = ("exact", "winograd", "winograd4")
+    appends = True
     rules = (
         Rule(
             lambda t, o: o.precision == "int8" and not t.multiplies_bytes,

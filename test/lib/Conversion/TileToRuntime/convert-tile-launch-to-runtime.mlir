@@ -79,3 +79,27 @@ func.func @main(%x: memref<2xi64>) {
   cf.assert %ok, "no such index" {tile.tell}
   return
 }
+
+// -----
+
+// The words of an output that continues an input say where it is and how much room there is, then how large it became.
+// CHECK-LABEL: func.func @tw_main(%arg0: !llvm.ptr)
+// CHECK-SAME: tile.appends = array<i64: 0, 0, 0>
+// CHECK-SAME: tile.inputs = ["past"]
+// CHECK-SAME: tile.outputs = ["present"]
+// CHECK-NOT: twrt_give
+// CHECK: memref.store
+// CHECK: return
+func.func @main(%past: memref<?xf32> {tile.name = "past"},
+    %room: memref<?xf32> {tile.appends = array<i64: 0, 0, 0>, tile.name = "present", tile.result = 0 : i64},
+    %sizes: memref<1xi64> {tile.sizes_of = 0 : i64}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %past, %c0 : memref<?xf32>
+  memref.store %one, %room[%n] : memref<?xf32>
+  %all = arith.addi %n, %c1 : index
+  %told = arith.index_cast %all : index to i64
+  memref.store %told, %sizes[%c0] : memref<1xi64>
+  return
+}

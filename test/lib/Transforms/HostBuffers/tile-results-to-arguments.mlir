@@ -63,3 +63,47 @@ func.func @main(%x: memref<6x10xf32>, %n: index) -> (memref<?x10xf32> {tile.name
   %c = memref.cast %s : memref<?x10xf32, strided<[10, 1], offset: ?>> to memref<?x10xf32>
   return %c : memref<?x10xf32>
 }
+
+// -----
+
+// What continues an input lies behind it already: its sizes are told, and nothing is copied.
+// CHECK: func.func @main(%[[PAST:.*]]: memref<?x4xf32> {tile.name = "past"},
+// CHECK-SAME: %[[ROOM:[^:]*]]: memref<?x4xf32> {tile.appends = array<i64: 0, 0, 0>, tile.name = "present",
+// CHECK-SAME: tile.result = 0 : i64}, %[[SIZES:.*]]: memref<2xi64> {tile.sizes_of = 0 : i64}) {
+// CHECK: %[[ALL:.*]] = arith.addi
+// CHECK-NOT: memref.copy
+// CHECK: %[[N:.*]] = arith.index_cast %[[ALL]]
+// CHECK: memref.store %[[N]], %[[SIZES]][%c0{{.*}}]
+// CHECK: %[[M:.*]] = arith.index_cast %c4
+// CHECK: memref.store %[[M]], %[[SIZES]][%c1{{.*}}]
+// CHECK: return{{$}}
+func.func @main(%past: memref<?x4xf32> {tile.name = "past"},
+    %room: memref<?x4xf32> {tile.appends = array<i64: 0, 0, 0>, tile.name = "present"})
+    -> (memref<?x4xf32> {tile.name = "present"}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1.0 : f32
+  %n = memref.dim %past, %c0 : memref<?x4xf32>
+  %all = arith.addi %n, %c1 : index
+  %s = memref.subview %room[0, 0] [%all, 4] [1, 1] : memref<?x4xf32> to memref<?x4xf32, strided<[4, 1]>>
+  memref.store %one, %s[%n, %c0] : memref<?x4xf32, strided<[4, 1]>>
+  %c = memref.cast %s : memref<?x4xf32, strided<[4, 1]>> to memref<?x4xf32>
+  return %c : memref<?x4xf32>
+}
+
+// -----
+
+// Where bufferization made it elsewhere, it is copied to its place.
+// CHECK: func.func @main(
+// CHECK-SAME: %[[ROOM:[^:]*]]: memref<?x4xf32> {tile.appends
+// CHECK: %[[OWN:.*]] = memref.alloc
+// CHECK: %[[PLACE:.*]] = memref.subview %[[ROOM]][0, 0]
+// CHECK: memref.copy %[[OWN]], %[[PLACE]]
+// CHECK: return{{$}}
+func.func @main(%past: memref<?x4xf32>, %room: memref<?x4xf32> {tile.appends = array<i64: 0, 0, 0>})
+    -> memref<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %past, %c0 : memref<?x4xf32>
+  %own = memref.alloc(%n) : memref<?x4xf32>
+  return %own : memref<?x4xf32>
+}

@@ -8,6 +8,7 @@
 
 #include "dialects/Tile/Elements.h"
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 #include "lib/Transforms/HostBuffers/CopyEmitter.h"
 #include "lib/Transforms/HostBuffers/Passes.h"
 
@@ -46,21 +47,41 @@ private:
     bool isSmall = source.hasStaticShape() && source.getNumElements() <= kSmall;
     if (!isSmall)
       copy.emitRemark("a copy of ") << source << " that the plan did not avoid";
-    if (isSmall || !source.hasStaticShape() || !target.hasStaticShape() ||
-        !hasTiles(source.getElementType()))
+    if (isSmall || !runsAsTasks(main, source, target))
       return lowerOnHost(copy, source, target);
     auto kernel = getKernel(main, source, target, copy.getLoc());
     OpBuilder b(copy);
     SmallVector<Value> grid;
-    if (source.getRank() > 1)
-      grid.push_back(arith::ConstantIndexOp::create(b, copy.getLoc(),
-                                                    source.getDimSize(0)));
+    for (int64_t dim = 0; dim < taskDims(source); ++dim)
+      grid.push_back(getValueOrCreateConstantIndexOp(
+          b, copy.getLoc(),
+          memref::getMixedSize(b, copy.getLoc(), copy.getSource(), dim)));
     auto launch =
         tile::LaunchOp::create(b, copy.getLoc(), kernel.getSymName(), grid,
                                copy.getSource(), copy.getTarget());
     if (auto team = tile::decisions::kTeam.get(copy))
       launch->setAttr(tile::decisions::kTeam, team);
     copy.erase();
+  }
+
+  /// Whether tasks copy it: rows of known length. On GPUs what has sizes of a
+  /// run becomes kernels by tile-outline-host-loops.
+  static bool runsAsTasks(func::FuncOp main, MemRefType source,
+                          MemRefType target) {
+    if (!hasTiles(source.getElementType()))
+      return false;
+    if (source.hasStaticShape() && target.hasStaticShape())
+      return true;
+    return Device(main).isCPU() && source.getRank() > 1 &&
+           !source.isDynamicDim(source.getRank() - 1);
+  }
+
+  /// Dimensions along which tasks differ. The first one of known sizes gives
+  /// enough of them; of those of a run it may be a batch of 1.
+  static int64_t taskDims(MemRefType source) {
+    int64_t rank = source.getRank();
+    int64_t outer = std::min<int64_t>(rank - 1, 1);
+    return source.hasStaticShape() ? outer : std::max<int64_t>(rank - 2, outer);
   }
 
   /// Contiguous memory is copied at once; the rest element by element.
@@ -82,9 +103,9 @@ private:
       return kernel;
     SymbolTable symbols(getOperation());
     OpBuilder b(main);
-    int64_t rank = source.getRank() > 1 ? 1 : 0;
-    kernel = tile::KernelOp::create(
-        b, loc, "copy", b.getFunctionType({source, target}, {}), rank);
+    kernel = tile::KernelOp::create(b, loc, "copy",
+                                    b.getFunctionType({source, target}, {}),
+                                    taskDims(source));
     kernel->remove();
     symbols.insert(kernel, Block::iterator(main));
     Block &body = kernel.getBody().front();

@@ -25,10 +25,10 @@ static void copyTile(OpBuilder &b, Location loc, Value source, Value target,
   tile::StoreOp::create(b, loc, tile, target, indices);
 }
 
-static void loop(OpBuilder &b, Location loc, int64_t end, int64_t step,
+static void loop(OpBuilder &b, Location loc, OpFoldResult end, int64_t step,
                  llvm::function_ref<void(OpBuilder &, Value)> body) {
   Value low = arith::ConstantIndexOp::create(b, loc, 0);
-  Value high = arith::ConstantIndexOp::create(b, loc, end);
+  Value high = getValueOrCreateConstantIndexOp(b, loc, end);
   Value stride = arith::ConstantIndexOp::create(b, loc, step);
   scf::ForOp::create(b, loc, low, high, stride, ValueRange(),
                      [&](OpBuilder &nested, Location, Value i, ValueRange) {
@@ -43,18 +43,19 @@ void tilewright::emitCopy(OpBuilder &b, Location loc, Value source,
   if (shape.empty())
     return copyTile(b, loc, source, target, {}, {});
   SmallVector<Value> position(indices);
-  int64_t size = shape[indices.size()];
   if (indices.size() + 1 < shape.size()) {
-    loop(b, loc, size, 1, [&](OpBuilder &nested, Value i) {
+    auto dim = static_cast<int64_t>(indices.size());
+    OpFoldResult end = memref::getMixedSize(b, loc, source, dim);
+    loop(b, loc, end, 1, [&](OpBuilder &nested, Value i) {
       position.push_back(i);
       emitCopy(nested, loc, source, target, position);
     });
     return;
   }
-  int64_t whole = size / kTile * kTile;
+  int64_t size = shape.back(), whole = size / kTile * kTile;
   position.emplace_back();
   if (whole > 0)
-    loop(b, loc, whole, kTile, [&](OpBuilder &nested, Value i) {
+    loop(b, loc, b.getIndexAttr(whole), kTile, [&](OpBuilder &nested, Value i) {
       position.back() = i;
       copyTile(nested, loc, source, target, position, {kTile});
     });

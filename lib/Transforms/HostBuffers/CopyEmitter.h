@@ -15,7 +15,7 @@ namespace tilewright {
 
 /// Emits loops over the dimensions of `source` from `indices.size()` on and
 /// copies to `target` in tiles along the last one. The leading `indices` are
-/// given. Sizes must be static.
+/// given. The last size must be static.
 void emitCopy(mlir::OpBuilder &b, mlir::Location loc, mlir::Value source,
               mlir::Value target, mlir::ArrayRef<mlir::Value> indices);
 

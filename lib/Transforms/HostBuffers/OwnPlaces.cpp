@@ -33,6 +33,17 @@ OpOperand *getPlace(Value value) {
   return op ? op.getDpsInitOperand(result.getResultNumber()) : nullptr;
 }
 
+/// The slice of `whole` in whose place a part is made that is inserted there.
+tensor::ExtractSliceOp getCut(OpOperand *place, Value whole,
+                              tensor::InsertSliceOp insert) {
+  auto cut = place ? place->get().getDefiningOp<tensor::ExtractSliceOp>()
+                   : tensor::ExtractSliceOp();
+  bool same = cut && cut.getSource() == whole &&
+              cut.isSameAs(cast<OffsetSizeAndStrideOpInterface>(*insert),
+                           isEqualConstantIntOrValue);
+  return same ? cut : tensor::ExtractSliceOp();
+}
+
 /// Gives the first part that is put into an undefined tensor, and so all that
 /// is put there behind it, a tensor of its own.
 void separate(tensor::InsertSliceOp insert) {
@@ -40,10 +51,8 @@ void separate(tensor::InsertSliceOp insert) {
   OpOperand *place = getPlace(insert.getSource());
   if (!empty || !place)
     return;
-  auto cut = place->get().getDefiningOp<tensor::ExtractSliceOp>();
-  if (!cut || cut.getSource() != empty.getResult() ||
-      !cut.isSameAs(cast<OffsetSizeAndStrideOpInterface>(*insert),
-                    isEqualConstantIntOrValue))
+  tensor::ExtractSliceOp cut = getCut(place, empty.getResult(), insert);
+  if (!cut)
     return;
   if (cut->hasOneUse() && empty.getResult().hasNUses(2))
     return; // its own already
@@ -55,12 +64,40 @@ void separate(tensor::InsertSliceOp insert) {
   insert.getDestMutable().assign(own);
 }
 
+/// Fills a tensor anew for parts that are put into it, where others are put
+/// into one that is filled alike: that costs less than to copy it.
+void refill(tensor::InsertSliceOp insert) {
+  auto fill = insert.getDest().getDefiningOp<linalg::FillOp>();
+  auto empty = fill ? fill.getOutputs().front().getDefiningOp<tensor::EmptyOp>()
+                    : tensor::EmptyOp();
+  if (!empty)
+    return;
+  OpOperand *place = getPlace(insert.getSource());
+  tensor::ExtractSliceOp cut = getCut(place, fill->getResult(0), insert);
+  if (fill->getResult(0).hasNUses(cut ? 2 : 1))
+    return; // its own already
+  OpBuilder b(cut ? place->getOwner() : insert.getOperation());
+  auto own = cast<linalg::FillOp>(b.clone(*fill));
+  b.setInsertionPoint(own);
+  own.getOutputsMutable().assign(b.clone(*empty)->getResult(0));
+  if (cut) {
+    b.setInsertionPointAfter(own);
+    auto part = cast<tensor::ExtractSliceOp>(b.clone(*cut));
+    part.getSourceMutable().assign(own->getResult(0));
+    place->set(part);
+  }
+  insert.getDestMutable().assign(own->getResult(0));
+}
+
 struct OwnPlaces : public tilewright::impl::OwnPlacesBase<OwnPlaces> {
   void runOnOperation() override {
     func::FuncOp main = findHostFunction(getOperation());
     if (!main)
       return signalPassFailure();
-    main.walk([](tensor::InsertSliceOp insert) { separate(insert); });
+    main.walk([](tensor::InsertSliceOp insert) {
+      separate(insert);
+      refill(insert);
+    });
   }
 };
 

@@ -40,7 +40,7 @@ def GlobalsToArguments : Pass<"tile-globals-to-arguments", "::mlir::ModuleOp"> {
 def OwnPlaces : Pass<"tile-own-places", "::mlir::ModuleOp"> {
   let summary = "Give each tensor that is put together of parts an undefined tensor of its own";
   let description = [{
-    Equal `tensor.empty` ops have become one, since they have no effect. Where parts of several tensors are put
+    Equal `tensor.empty` ops have become one, as have equal fills of them. Where parts of several tensors are put
     into the same one, bufferization sees one buffer, and copies it to keep the tensors apart.
 
     Before:
@@ -271,8 +271,8 @@ def CopiesToKernels : Pass<"tile-copies-to-kernels", "::mlir::ModuleOp"> {
   let description = [{
     Each `memref.copy` in @main becomes the launch of a generated kernel with a task per row of the outer
     dimensions, so that copies run on all threads and show in the report. A remark names each, since the plan
-    left it there. Copies of a few elements, of elements without tiles, or of sizes known at run time only stay
-    on the host: as they are where memory is contiguous, as linalg operations otherwise.
+    left it there. Copies of a few elements, of elements without tiles, or of rows whose length a run knows (on
+    GPUs of any size of a run) stay on the host: as they are where memory is contiguous, else as linalg operations.
 
     Before:
     ```mlir

@@ -17,7 +17,7 @@ func.func @main(%x: memref<4x70xf32>, %y: memref<4x70xf32>) {
 
 // -----
 
-// A few elements, and sizes known at run time only, are copied on the host: at once where they lie together.
+// A few elements, and rows whose length is known at run time only, are copied on the host: at once where they lie together.
 // CHECK: // {{-----}}
 // CHECK-NOT: tile.launch
 // CHECK: memref.copy
@@ -31,4 +31,22 @@ func.func @main(%a: memref<4xf32>, %b: memref<4xf32>, %x: memref<?xf32>, %y: mem
   // expected-remark @below {{that the plan did not avoid}}
   memref.copy %s, %y : memref<?xf32, strided<[2]>> to memref<?xf32>
   return
+}
+
+// -----
+
+// Sizes of a run: on a CPU the outer ones are tasks, where rows have a known length.
+// CHECK: tile.kernel @copy(%[[S:.*]]: memref<?x2x?x70xf32>, %[[T:.*]]: memref<?x2x?x70xf32, strided<[?, ?, 70, 1]>>)
+// CHECK-SAME: grid(%[[I:.*]], %[[J:.*]])
+// CHECK: %[[N:.*]] = memref.dim %[[S]], %c2
+// CHECK: scf.for %[[K:.*]] = %{{.*}} to %[[N]]
+// CHECK: tile.load %[[S]][%[[I]], %[[J]], %[[K]], %{{.*}}] : {{.*}}<64xf32>
+// CHECK: tile.load %[[S]][%[[I]], %[[J]], %[[K]], %{{.*}}] : {{.*}}<6xf32>
+// CHECK: tile.launch @copy grid(%{{.*}}, %{{.*}}) ins(%{{.*}} : memref<?x2x?x70xf32>)
+module attributes {tile.device = #tile.device<name = "x86-64-v3", kind = "cpu", cpu = "x86-64-v3">} {
+  func.func @main(%x: memref<?x2x?x70xf32>, %y: memref<?x2x?x70xf32, strided<[?, ?, 70, 1]>>) {
+    // expected-remark @below {{that the plan did not avoid}}
+    memref.copy %x, %y : memref<?x2x?x70xf32> to memref<?x2x?x70xf32, strided<[?, ?, 70, 1]>>
+    return
+  }
 }

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s -tile-own-places | FileCheck-22 %s
+// RUN: tile-opt %s -tile-own-places -split-input-file | FileCheck-22 %s
 
 // Two tensors that are put together of parts: the first part of each goes into an undefined tensor of its own.
 // CHECK-LABEL: func.func @main
@@ -23,4 +23,22 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %b = tile.launch @k ins(%x : tensor<4xf32>) outs(%s : tensor<4xf32>) -> (tensor<4xf32>)
   %z = tensor.insert_slice %b into %e[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
   return %y2, %z : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Two tensors that are filled alike, with a part in each: one more is filled.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[F:.*]] = linalg.fill
+// CHECK: %[[G:.*]] = linalg.fill
+// CHECK: %[[Y:.*]] = tensor.insert_slice %{{.*}} into %[[G]][0]
+// CHECK: %[[Z:.*]] = tensor.insert_slice %{{.*}} into %[[F]][0]
+// CHECK: return %[[Y]], %[[Z]]
+func.func @main(%x: tensor<4xf32>, %w: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %y = tensor.insert_slice %x into %f[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+  %z = tensor.insert_slice %w into %f[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+  return %y, %z : tensor<8xf32>, tensor<8xf32>
 }

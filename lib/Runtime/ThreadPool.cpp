@@ -104,8 +104,9 @@ uint32_t Team::finish(Share &share) {
     // next one cannot overwrite `job`, before this chunk is counted as done.
     if (nextOf(mine) >= endOf(mine))
       break;
-    uint32_t next = nextOf(mine);
-    runChunk(job.back ? share.begin + endOf(mine) - 1 - next : next);
+    uint32_t next = nextOf(mine), begin = share.begin;
+    runChunk(job.back ? begin + placeFromBack(next - begin, endOf(mine) - begin)
+                      : next);
     ++count;
     seen = mine + 1;
   }

@@ -17,6 +17,7 @@
 #include "Twrt.h"
 #include "Waiting.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <vector>
@@ -24,6 +25,18 @@
 namespace tilewright::runtime {
 
 struct Helper;
+
+/// Launches that turn go back by runs of so many ranges, each run forwards: a
+/// range often fetches what the next one reads.
+constexpr int64_t kRun = 4;
+
+/// Which of `count` ranges comes at `place` where the last run comes first. A
+/// few ranges are short runs: most of what was read last should come first.
+inline int64_t placeFromBack(int64_t place, int64_t count) {
+  int64_t run = std::clamp<int64_t>(count / 4, 1, kRun);
+  int64_t last = count - place / run * run;
+  return std::max<int64_t>(last - run, 0) + place % run;
+}
 
 /// The threads of one call. Made once, reused by later calls, never freed:
 /// a helper may look at its last team's ticket after that call has returned.
@@ -34,7 +47,7 @@ public:
     void **argv;
     int64_t tasks;
     int64_t scratchBytes;
-    bool back = false; ///< each member begins with the last chunk of its share
+    bool back = false; ///< each member begins with the last run of its share
     uint32_t chunks = 0;
   };
 

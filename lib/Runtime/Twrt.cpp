@@ -74,11 +74,11 @@ private:
 /// A launch of more tasks streams through more than a cache keeps in any order.
 constexpr int64_t kMostTurned = 64;
 
-/// Whether a launch runs its tasks from the last one to the first: each other
-/// one of a kernel, so that it begins with what the one before has read last.
-/// Weights as large as a cache that are read in the same order each time are
-/// never found in it. Kernels with scratch may prepare something for all tasks
-/// of a range, which stay in one.
+/// Whether a launch begins with its last tasks: each other one of a kernel
+/// does, so that it begins with what the one before has read last. Weights as
+/// large as a cache that are read in the same order each time are never found
+/// in it. Kernels with scratch may prepare something for all tasks of a range,
+/// which stay in one.
 bool turns(twrt_kernel fn, int64_t tasks, int64_t scratchBytes) {
   if (!currentCall || tasks > kMostTurned || scratchBytes > 0)
     return false;
@@ -101,8 +101,10 @@ void launch(Team *team, twrt_kernel fn, void **argv, int64_t tasks,
   char *scratch = threadScratch().get(scratchBytes);
   if (!back)
     return fn(argv, 0, tasks, scratch);
-  for (int64_t task = tasks; task-- > 0;)
+  for (int64_t place = 0; place < tasks; ++place) {
+    int64_t task = placeFromBack(place, tasks);
     fn(argv, task, task + 1, scratch);
+  }
 }
 
 int64_t now() {

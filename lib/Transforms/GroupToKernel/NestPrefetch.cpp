@@ -15,9 +15,10 @@
 // too, were it not for the other streams and the borders of pages.
 //
 // Where a run brings the extent of a loop inside, its tiles may be many or few.
-// Each of the first eight fetches an eighth; where there are four or fewer, the
-// first one fetches three quarters, too. Many lines in a round wait for each
-// other: a core has no more than 16 under way.
+// Each of the first eight fetches an eighth. Where two to four of them are
+// whole, the first two fetch the rest by halves; a single one fetches all of
+// it. Many lines in a round wait for each other: a core has no more than 16
+// under way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -131,7 +132,7 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
     return;
 
   // Tiles of a loop of run-time extent that share the fetching, and how many
-  // are so few that the first one does most of it.
+  // are so few that the first two do most of it.
   Device device(root);
   int64_t tiles = device.getLimit("prefetch_tiles", 8);
   int64_t fewTiles = device.getLimit("prefetch_few_tiles", 4);
@@ -219,22 +220,33 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   emit(next + ahead(lines), lines);
   if (most == 1)
     return;
-  // All but a quarter, in the first tile of a few.
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                      valueOf(tile), zero);
-  Value size = valueOf(point.box.sizes[*open]);
-  Value bound = arith::ConstantIndexOp::create(builder, loc,
-                                               fewTiles * point.stepOf(*open));
-  Value few = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
-                                    size, bound);
-  Value here = arith::AndIOp::create(builder, loc, first, few);
-  auto only = scf::IfOp::create(builder, loc, here, /*withElse=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(only.thenBlock());
-  int64_t begin = all / 4;
-  lines = llvm::divideCeil(all - begin, rounds);
-  emit(next + ahead(lines) + begin * line, lines);
+  // What is left where few tiles are whole: for the first two, or for one.
+  int64_t tall = point.stepOf(*open), fetched = lines * rounds;
+  Value at = valueOf(tile), size = valueOf(point.box.sizes[*open]);
+  auto is = [&](arith::CmpIPredicate predicate, Value value, int64_t bound) {
+    return arith::CmpIOp::create(
+        builder, loc, predicate, value,
+        arith::ConstantIndexOp::create(builder, loc, bound));
+  };
+  auto emitIf = [&](ArrayRef<Value> conditions, int64_t begin, int64_t share) {
+    if (begin >= all)
+      return;
+    Value here = conditions.front();
+    for (Value condition : conditions.drop_front())
+      here = arith::AndIOp::create(builder, loc, here, condition);
+    auto only = scf::IfOp::create(builder, loc, here, /*withElse=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(only.thenBlock());
+    int64_t each = llvm::divideCeil(all - begin, share * rounds);
+    emit(next + ahead(each) + begin * line, each);
+  };
+  using arith::CmpIPredicate;
+  Value single = is(CmpIPredicate::slt, size, 2 * tall);
+  emitIf({single, is(CmpIPredicate::eq, at, 0)}, fetched, 1);
+  emitIf({is(CmpIPredicate::sge, size, 2 * tall),
+          is(CmpIPredicate::sle, size, fewTiles * tall),
+          is(CmpIPredicate::slt, at, 2 * tall)},
+         2 * fetched, 2);
 }
 
 } // namespace tilewright

@@ -19,6 +19,7 @@ class Family:
 
 FAMILIES = {
     "transformers": Family("family_transformers", "torch", "classes of transformers with small configurations"),
+    "wide": Family("family_wide", "torch", "transformers as wide as small real ones: times of open sizes"),
     "torchvision": Family("family_torchvision", "torch", "classification, segmentation and detection"),
     "timm": Family("family_timm", "torch", "models of timm drawn by a seed"),
     "sklearn": Family("family_sklearn", "torch", "estimators of scikit-learn, LightGBM and XGBoost by skl2onnx"),

@@ -39,51 +39,58 @@ def waves(name: str, **configuration: Any) -> Callable[[], TorchModel]:
     return make
 
 
-def whisper() -> TorchModel:
+def whisper(frames: int = 40, **configuration: Any) -> Callable[[], TorchModel]:
     """Whisper: log-mel features of a fixed length, tokens of any number."""
-    torch.manual_seed(0)
-    configuration = hf.WhisperConfig(
-        vocab_size=97, num_mel_bins=16, encoder_layers=2, encoder_attention_heads=4, decoder_layers=2,
-        decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64, d_model=32, max_source_positions=20,
-        max_target_positions=32, pad_token_id=0, bos_token_id=1, eos_token_id=2, decoder_start_token_id=1,
-        suppress_tokens=None, begin_suppress_tokens=None,
-    )  # fmt: skip
-    module = hf.WhisperForConditionalGeneration(configuration).eval()
+    small = {
+        "vocab_size": 97, "num_mel_bins": 16, "encoder_layers": 2, "encoder_attention_heads": 4, "decoder_layers": 2,
+        "decoder_attention_heads": 4, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64, "d_model": 32,
+        "max_source_positions": frames // 2, "max_target_positions": 32, "pad_token_id": 0, "bos_token_id": 1,
+        "eos_token_id": 2, "decoder_start_token_id": 1, "suppress_tokens": None, "begin_suppress_tokens": None,
+    }  # fmt: skip
 
     def inputs(sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
         b = sizes["batch"]
-        return {"input_features": torch.randn(b, 16, 40), "decoder_input_ids": tokens(b, sizes["target"])}
+        return {"input_features": torch.randn(b, 16, frames), "decoder_input_ids": tokens(b, sizes["target"])}
 
-    return TorchModel(
-        module,
-        inputs,
-        {"input_features": {0: "batch"}, "decoder_input_ids": {0: "batch", 1: "target"}},
-        ({"batch": 2, "target": 3}, {"batch": 1, "target": 7}, {"batch": 3, "target": 5}),
-        lambda m, x: [m(**x, use_cache=False).logits],
-        ["logits"],
-    )
+    def make() -> TorchModel:
+        torch.manual_seed(0)
+        return TorchModel(
+            hf.WhisperForConditionalGeneration(hf.WhisperConfig(**(small | configuration))).eval(),
+            inputs,
+            {"input_features": {0: "batch"}, "decoder_input_ids": {0: "batch", 1: "target"}},
+            ({"batch": 2, "target": 3}, {"batch": 1, "target": 7}, {"batch": 3, "target": 5}),
+            lambda m, x: [m(**x, use_cache=False).logits],
+            ["logits"],
+        )
+
+    return make
 
 
-def spectrograms() -> TorchModel:
+def spectrograms(**configuration: Any) -> Callable[[], TorchModel]:
     """An audio spectrogram transformer, of any batch."""
-    torch.manual_seed(0)
-    configuration = hf.ASTConfig(
-        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, patch_size=8,
-        frequency_stride=6, time_stride=6, max_length=40, num_mel_bins=32,
-    )  # fmt: skip
-    return TorchModel(
-        hf.ASTModel(configuration).eval(),
-        lambda sizes: {"input_values": torch.randn(sizes["batch"], 40, 32)},
-        {"input_values": {0: "batch"}},
-        ({"batch": 2}, {"batch": 1}, {"batch": 3}),
-        lambda m, x: [m(x["input_values"]).last_hidden_state],
-        ["last_hidden_state"],
-    )
+    small = {
+        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "patch_size": 8,
+        "frequency_stride": 6, "time_stride": 6, "max_length": 40, "num_mel_bins": 32,
+    }  # fmt: skip
+
+    def make() -> TorchModel:
+        torch.manual_seed(0)
+        kind = hf.ASTConfig(**(small | configuration))
+        return TorchModel(
+            hf.ASTModel(kind).eval(),
+            lambda sizes: {"input_values": torch.randn(sizes["batch"], kind.max_length, kind.num_mel_bins)},
+            {"input_values": {0: "batch"}},
+            ({"batch": 2}, {"batch": 1}, {"batch": 3}),
+            lambda m, x: [m(x["input_values"]).last_hidden_state],
+            ["last_hidden_state"],
+        )
+
+    return make
 
 
 MODELS: dict[str, Callable[[], TorchModel]] = {
     "wav2vec2": waves("Wav2Vec2", do_stable_layer_norm=True, feat_extract_norm="layer"),
     "hubert": waves("Hubert"),
-    "whisper": whisper,
-    "ast": spectrograms,
+    "whisper": whisper(),
+    "ast": spectrograms(),
 }

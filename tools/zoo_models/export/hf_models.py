@@ -24,6 +24,10 @@ DEBERTA = {
     "relative_attention": True, "position_buckets": 8, "pos_att_type": ["p2c", "c2p"], "norm_rel_ebd": "layer_norm",
     "share_att_key": True, "position_biased_input": False, "max_relative_positions": 16, "type_vocab_size": 0,
 }  # fmt: skip
+MODERN_BERT = {
+    "global_attn_every_n_layers": 2, "local_attention": 8, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    "cls_token_id": 1, "sep_token_id": 2,
+}  # fmt: skip
 ENCODERS: dict[str, Callable[[], TorchModel]] = {
     "bert": encoder("Bert"),
     "distilbert": encoder("DistilBert", dim=32, n_layers=2, n_heads=4, hidden_dim=64),
@@ -33,10 +37,7 @@ ENCODERS: dict[str, Callable[[], TorchModel]] = {
     "mpnet": encoder("MPNet"),
     "electra": encoder("Electra", embedding_size=16),
     "deberta_v2": encoder("DebertaV2", **DEBERTA),
-    "modernbert": encoder(
-        "ModernBert", global_attn_every_n_layers=2, local_attention=8, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-        cls_token_id=1, sep_token_id=2,
-    ),
+    "modernbert": encoder("ModernBert", **MODERN_BERT),
     "squeezebert": encoder("SqueezeBert", embedding_size=32),
     "mobilebert": encoder("MobileBert", embedding_size=32, intra_bottleneck_size=32, true_hidden_size=32),
     "convbert": encoder("ConvBert", embedding_size=32, head_ratio=2, conv_kernel_size=3),

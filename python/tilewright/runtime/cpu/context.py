@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,16 +37,18 @@ class Context:
 
     def set(self, arrays: Sequence[np.ndarray | None]) -> None:
         """Point to the inputs and outputs of a call; None for an output that the call makes."""
-        pointers, dynamic = self.pointers, self._inputs
-        for i, array in enumerate(arrays):
-            if array is None:
-                continue
-            address = array.__array_interface__["data"][0]
-            if i in dynamic:
-                dynamic[i][0] = address
-                dynamic[i][2:] = array.shape
-            else:
-                pointers[i] = address
+        for number, array in enumerate(arrays):
+            if array is not None:
+                self.set_input(number, array.__array_interface__["data"][0], array.shape)
+
+    def set_input(self, number: int, address: int, shape: Sequence[int]) -> None:
+        """Point to an input, or to an output of known sizes, behind all inputs."""
+        words = self._inputs.get(number)
+        if words is None:
+            self.pointers[number] = address
+        else:
+            words[0] = address
+            words[2:] = shape
 
     def set_room(self, number: int, array: np.ndarray) -> None:
         """Say where an output is written that continues an input, and how much room there is."""
@@ -63,14 +63,27 @@ class Context:
     def take(self, number: int, slot: Slot) -> np.ndarray:
         """Return the output that the last call handed over; the array owns the memory."""
         address, block, *shape = self._outputs[number]
-        release = library.libtwrt().twrt_release
-        count = math.prod(shape) * slot.dtype.itemsize
-        if count == 0:
-            release(block)
+        if not all(shape):
+            library.libtwrt().twrt_release(block)
             return np.empty(shape, slot.dtype)
-        owner = (ctypes.c_char * count).from_address(address)
-        weakref.finalize(owner, release, block).atexit = False
-        return np.ndarray(shape, slot.dtype, buffer=owner)
+        dtype = slot.dtype
+        if dtype.isbuiltin != 1:  # its name says nothing to others: bytes, shown as what they are
+            return np.asarray(_Handed(block, address, (*shape, dtype.itemsize), "|u1")).view(dtype).reshape(shape)
+        return np.asarray(_Handed(block, address, tuple(shape), dtype.str))
+
+
+class _Handed:
+    """Memory that a call handed over, given back with the last array that shows it."""
+
+    __slots__ = ("__array_interface__", "_block", "_release")
+
+    def __init__(self, block: int, address: int, shape: tuple[int, ...], kind: str) -> None:
+        self._block, self._release = block, library.libtwrt().twrt_release
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": kind, "version": 3}
+
+    def __del__(self) -> None:
+        """Give it back."""
+        self._release(self._block)
 
 
 def _words(slots: Sequence[Slot]) -> dict[int, Any]:

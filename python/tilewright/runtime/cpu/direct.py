@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tilewright.runtime.binding import Slot
+from tilewright.runtime.cpu.context import Context
 
 #: Compiled code relies on it for outputs.
 _ALIGNMENT = 16
@@ -70,3 +71,44 @@ class Direct:
                 if addresses[other] < end and begin < addresses[other] + sizes[other]:
                     return True
         return False
+
+
+class OpenDirect:
+    """Where the inputs of a call lie, and their sizes, if each is what a model takes that knows sizes from a run only.
+
+    Such a model makes its results itself.
+    """
+
+    def __init__(self, inputs: Sequence[Slot]) -> None:
+        self._wanted = [
+            (slot.dtype, len(slot.shape), [(axis, n) for axis, n in enumerate(slot.shape) if n >= 0])
+            for slot in inputs
+        ]
+
+    @staticmethod
+    def suits(inputs: Sequence[Slot], outputs: Sequence[Slot]) -> bool:
+        """Whether some result has open sizes, and elements lie in memory as the code wants them."""
+        slots = (*inputs, *outputs)
+        return not all(slot.is_static for slot in outputs) and not any(slot.is_small for slot in slots)
+
+    def point(self, context: Context, inputs: Sequence[Any]) -> bool:
+        """Let a call find its inputs; False where one of them needs a look, a copy or an error."""
+        if len(inputs) != len(self._wanted):
+            return False
+        try:
+            for number, (array, (dtype, rank, known)) in enumerate(zip(inputs, self._wanted)):  # noqa: B905 (as many)
+                if type(array) is not np.ndarray or array.dtype != dtype:
+                    return False
+                shape = array.shape
+                if len(shape) != rank:
+                    return False
+                for axis, size in known:
+                    if shape[axis] != size:
+                        return False
+                address = addressof(_buffer(array))
+                if address & (dtype.alignment - 1):
+                    return False
+                context.set_input(number, address, shape)
+        except (TypeError, ValueError):  # read-only, with gaps, empty, or of a type that has no buffer
+            return False
+        return True

@@ -19,7 +19,7 @@ from tilewright.runtime.binding import aligned
 from tilewright.runtime.compiled import CompiledModel
 from tilewright.runtime.cpu import library, memory
 from tilewright.runtime.cpu.context import Context
-from tilewright.runtime.cpu.direct import Direct
+from tilewright.runtime.cpu.direct import Direct, OpenDirect
 from tilewright.runtime.cpu.rooms import Rooms
 from tilewright.runtime.result import Outputs
 
@@ -74,9 +74,11 @@ class Model(CompiledModel):
             raise UserError(f"{artifact.path}: the code has no symbol {manifest.entry}; compile the model again")
         self._call = library.libtwrt().twrt_call
         self._free: list[Context] = []
-        plain = Direct.suits((*self._slots, *self._out_slots))
-        plain = plain and not self._signature.lengths.any
+        plain = Direct.suits((*self._slots, *self._out_slots)) and not self._signature.lengths.any
         self._direct = Direct(self._slots, self._out_slots) if plain else None
+        made = OpenDirect.suits(self._slots, self._out_slots) and not self._signature.lengths.any
+        self._open = OpenDirect(self._slots) if made and not manifest.appends else None
+        self._names = [slot.name for slot in self._slots]
         self._small = [i for i, slot in enumerate(self._out_slots) if slot.is_small]
         self._rooms = Rooms(manifest.appends, self._out_names)
         appended = {place.output for place in self._rooms.places}
@@ -118,12 +120,9 @@ class Model(CompiledModel):
 
     def __call__(self, *args: Any, out: Any = None, **named: Any) -> Outputs:
         """Run the model; see the class."""
-        if self._direct is not None and not named:
-            results = self._blank() if out is None else out
-            addresses = self._direct.addresses(args, results)
-            if addresses is not None:
-                self._run_at(addresses)
-                return Outputs(results, self._out_names)
+        plain = self._run_plain(self._in_order(args, named), out)
+        if plain is not None:
+            return Outputs(plain, self._out_names)
         values: Sequence[Any] = args
         if named or len(args) != len(self._slots):
             values = self._signature.bind(args, named)
@@ -148,6 +147,49 @@ class Model(CompiledModel):
         if export is not None and out is None:
             results = [export(array) for array in results]
         return Outputs(results, self._out_names)
+
+    def _in_order(self, args: Sequence[Any], named: dict[str, Any]) -> Sequence[Any]:
+        """The inputs in order, where they are given all by position or all by name; else none."""
+        if not named:
+            return args
+        if args or len(named) != len(self._names):
+            return ()
+        try:
+            return [named[name] for name in self._names]
+        except KeyError:
+            return ()
+
+    def _run_plain(self, inputs: Sequence[Any], out: Any) -> list[Any] | None:
+        """Run the code on arrays that it takes as they are; None where one needs a look."""
+        if self._direct is not None:
+            results = self._blank() if out is None else out
+            addresses = self._direct.addresses(inputs, results)
+            if addresses is None:
+                return None
+            self._run_at(addresses)
+            return results
+        if self._open is None or out is not None:
+            return None
+        context = self._context()
+        if self._open.point(context, inputs):
+            return self._run_in(context, inputs, self._blank())
+        self._free.append(context)
+        return None
+
+    def _run_in(self, context: Context, inputs: Sequence[Any], results: list[Any]) -> list[Any]:
+        """Run the code on inputs that the context knows; `results` get the arrays that it makes."""
+        for number, array in enumerate(results, len(inputs)):
+            if array is not None:
+                context.set_input(number, array.__array_interface__["data"][0], array.shape)
+        done = self._call(self._entry, context.pointers, self._threads)
+        error = library.last_error() if done < 0 else None
+        if error is None:
+            for i in self._made:
+                results[i] = context.take(i, self._out_slots[i])
+        self._free.append(context)
+        if error is not None:
+            raise UserError(self._signature.with_shapes(error, inputs))
+        return results
 
     def _blank(self) -> list[Any]:
         """Arrays for the outputs; None where the run makes one."""

@@ -1,16 +1,17 @@
 // RUN: tile-opt %s --tile-groups-to-kernels --canonicalize --cse | FileCheck %s
 
 // The rows' number is known at run time only. A panel of 64 * 32 floats is 128 lines; rounds of four steps, 16 of them
-// in a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. Where
-// all rows are at most four tiles, the first one fetches what lies behind a quarter of the panel, too: 6 lines in each
-// round.
+// in a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. A single
+// tile, and what is left of one, also fetches the other seven lines of each round. Where there are two to four tiles,
+// the first two fetch what lies behind their eighths: 3 lines in each round.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
 #c = affine_map<(m, n, k) -> (m, n)>
 
 // CHECK-DAG: #[[$EIGHTH:.*]] = affine_map<(d0, d1)[s0] -> (d1 * 4 + (d0 floordiv 8) * 256 + s0 * 2048 + 2048)>
-// CHECK-DAG: #[[$REST:.*]] = affine_map<(d0, d1)[s0] -> (d1 * 24 + (d0 floordiv 8) * 1536 + s0 * 2048 + 2560)>
+// CHECK-DAG: #[[$REST:.*]] = affine_map<(d0, d1)[s0] -> (d1 * 28 + (d0 floordiv 8) * 1792 + s0 * 2048 + 2304)>
+// CHECK-DAG: #[[$HALF:.*]] = affine_map<(d0, d1)[s0] -> (d1 * 12 + (d0 floordiv 8) * 768 + s0 * 2048 + 2560)>
 // CHECK-LABEL: tile.kernel @ahead
 // CHECK-SAME: %[[B:[a-z0-9]*]]: memref<3x64x32xf32>
 // CHECK: %[[HERE:.*]] = affine.min
@@ -19,13 +20,22 @@
 // CHECK: %[[FLAT:.*]] = memref.collapse_shape %[[B]]
 // CHECK: %[[AT:.*]] = affine.apply #[[$EIGHTH]](%[[M]], %[[K]])
 // CHECK: memref.prefetch %[[FLAT]][%[[AT]]], read, locality<2>, data : memref<6144xf32>
+// CHECK: %[[FEW:.*]] = arith.cmpi slt, %[[HERE]], %c16
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[M]], %c0
-// CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[HERE]], %c32
-// CHECK: %[[BOTH:.*]] = arith.andi %[[FIRST]], %[[FEW]]
-// CHECK: scf.if %[[BOTH]]
+// CHECK: %[[SINGLE:.*]] = arith.andi %[[FEW]], %[[FIRST]]
+// CHECK: scf.if %[[SINGLE]]
 // CHECK: %[[FROM:.*]] = affine.apply #[[$REST]](%[[M]], %[[K]])
 // CHECK: memref.prefetch %[[FLAT]][%[[FROM]]]
-// CHECK-COUNT-5: memref.prefetch
+// CHECK-COUNT-6: memref.prefetch
+// CHECK: %[[TWO:.*]] = arith.cmpi sge, %[[HERE]], %c16
+// CHECK: %[[FOUR:.*]] = arith.cmpi sle, %[[HERE]], %c32
+// CHECK: %[[EARLY:.*]] = arith.cmpi slt, %[[M]], %c16
+// CHECK: %[[SOME:.*]] = arith.andi %[[TWO]], %[[FOUR]]
+// CHECK: %[[BOTH:.*]] = arith.andi %[[SOME]], %[[EARLY]]
+// CHECK: scf.if %[[BOTH]]
+// CHECK: %[[THERE:.*]] = affine.apply #[[$HALF]](%[[M]], %[[K]])
+// CHECK: memref.prefetch %[[FLAT]][%[[THERE]]]
+// CHECK-COUNT-2: memref.prefetch
 // CHECK-NOT: memref.prefetch
 // CHECK: tile.mma
 func.func @main(%x: tensor<?x64xf32>, %w: tensor<3x64x32xf32>, %n: index) -> tensor<?x96xf32> {

@@ -220,33 +220,41 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   emit(next + ahead(lines), lines);
   if (most == 1)
     return;
-  // What is left where few tiles are whole: for the first two, or for one.
+  // What is left where few tiles are whole: for the first two, or for one. What
+  // is left over of tiles is first only where none is whole.
   int64_t tall = point.stepOf(*open), fetched = lines * rounds;
+  bool isWhole = point.sizes[*open] == tall;
   Value at = valueOf(tile), size = valueOf(point.box.sizes[*open]);
   auto is = [&](arith::CmpIPredicate predicate, Value value, int64_t bound) {
     return arith::CmpIOp::create(
         builder, loc, predicate, value,
         arith::ConstantIndexOp::create(builder, loc, bound));
   };
-  auto emitIf = [&](ArrayRef<Value> conditions, int64_t begin, int64_t share) {
-    if (begin >= all)
-      return;
-    Value here = conditions.front();
-    for (Value condition : conditions.drop_front())
-      here = arith::AndIOp::create(builder, loc, here, condition);
-    auto only = scf::IfOp::create(builder, loc, here, /*withElse=*/false);
-    OpBuilder::InsertionGuard guard(builder);
+  auto emitIf = [&](Value condition, int64_t begin, int64_t share) {
+    auto only = scf::IfOp::create(builder, loc, condition, /*withElse=*/true);
     builder.setInsertionPointToStart(only.thenBlock());
     int64_t each = llvm::divideCeil(all - begin, share * rounds);
     emit(next + ahead(each) + begin * line, each);
+    return only;
   };
   using arith::CmpIPredicate;
-  Value single = is(CmpIPredicate::slt, size, 2 * tall);
-  emitIf({single, is(CmpIPredicate::eq, at, 0)}, fetched, 1);
-  emitIf({is(CmpIPredicate::sge, size, 2 * tall),
-          is(CmpIPredicate::sle, size, fewTiles * tall),
-          is(CmpIPredicate::slt, at, 2 * tall)},
-         2 * fetched, 2);
+  OpBuilder::InsertionGuard guard(builder);
+  if (fetched >= all)
+    return;
+  Value first = is(CmpIPredicate::eq, at, 0);
+  if (!isWhole || 2 * fetched >= all) {
+    emitIf(first, fetched, 1);
+    return;
+  }
+  auto both = [&](Value one, Value other) {
+    return arith::AndIOp::create(builder, loc, one, other);
+  };
+  Value single = both(first, is(CmpIPredicate::slt, size, 2 * tall));
+  Value few = both(is(CmpIPredicate::sle, size, fewTiles * tall),
+                   is(CmpIPredicate::slt, at, 2 * tall));
+  scf::IfOp alone = emitIf(single, fetched, 1);
+  builder.setInsertionPointToStart(alone.elseBlock());
+  emitIf(few, 2 * fetched, 2);
 }
 
 } // namespace tilewright

@@ -308,4 +308,51 @@ def StreamK : Pass<"tile-stream-k", "::mlir::ModuleOp"> {
   ];
 }
 
+def UnswitchFetches : Pass<"tile-unswitch-fetches", "tilewright::tile::KernelOp"> {
+  let summary = "Make a loop for each way of fetching ahead, in the place of a branch in each step";
+  let description = [{
+    How much of the next panel a tile fetches depends on how many tiles there
+    are, where only a run knows that. A branch in each step of the innermost loop
+    costs more than the loop: where it only fetches, and each step finds the same
+    condition, the loop stands on both sides of the branch instead.
+
+    Before:
+    ```mlir
+    tile.kernel @k(%x: memref<64xf32>, %y: memref<f32>, %few: i1) {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c32 = arith.constant 32 : index
+      %zero = arith.constant 0.0 : f32
+      %sum = scf.for %i = %c0 to %c32 step %c1 iter_args(%a = %zero) -> (f32) {
+        scf.if %few {
+          %next = arith.addi %i, %c32 : index
+          memref.prefetch %x[%next], read, locality<2>, data : memref<64xf32>
+        }
+        %t = memref.load %x[%i] : memref<64xf32>
+        %n = arith.addf %a, %t : f32
+        scf.yield %n : f32
+      }
+      memref.store %sum, %y[] : memref<f32>
+      tile.return
+    }
+    ```
+    After:
+    ```mlir
+    %sum = scf.if %few -> (f32) {
+      %s = scf.for ... {
+        memref.prefetch ...
+        ...
+      }
+      scf.yield %s : f32
+    } else {
+      %s = scf.for ... {
+        ...
+      }
+      scf.yield %s : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect"];
+}
+
 #endif // TILEWRIGHT_TRANSFORMS_PIPELINING_PASSES

@@ -102,6 +102,7 @@ _VECTORS: tuple[PassSpec, ...] = (
     PassSpec("canonicalize", "constant indices and masks fold"),
     PassSpec("cse", "addresses that loads share"),
     PassSpec("loop-invariant-code-motion", "views, constants and addresses leave the loops"),
+    PassSpec("tile-unswitch-fetches", "conditions have left them too: no step branches", on="tile.kernel"),
 )
 
 _FROM_VECTORS: tuple[PassSpec, ...] = (

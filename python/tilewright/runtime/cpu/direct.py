@@ -81,8 +81,7 @@ class OpenDirect:
 
     def __init__(self, inputs: Sequence[Slot]) -> None:
         self._wanted = [
-            (slot.dtype, len(slot.shape), [(axis, n) for axis, n in enumerate(slot.shape) if n >= 0])
-            for slot in inputs
+            (slot.dtype, len(slot.shape), [(axis, n) for axis, n in enumerate(slot.shape) if n >= 0]) for slot in inputs
         ]
 
     @staticmethod

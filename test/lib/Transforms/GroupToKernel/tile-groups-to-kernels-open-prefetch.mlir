@@ -2,8 +2,8 @@
 
 // The rows' number is known at run time only. A panel of 64 * 32 floats is 128 lines; rounds of four steps, 16 of them
 // in a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. A single
-// tile, and what is left of one, also fetches the other seven lines of each round. Where there are two to four tiles,
-// the first two fetch what lies behind their eighths: 3 lines in each round.
+// tile also fetches the other seven lines of each round, and so does a row where no tile is whole. Where there are two to
+// four tiles, the first two fetch what lies behind their eighths: 3 lines in each round.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>
@@ -20,24 +20,28 @@
 // CHECK: %[[FLAT:.*]] = memref.collapse_shape %[[B]]
 // CHECK: %[[AT:.*]] = affine.apply #[[$EIGHTH]](%[[M]], %[[K]])
 // CHECK: memref.prefetch %[[FLAT]][%[[AT]]], read, locality<2>, data : memref<6144xf32>
-// CHECK: %[[FEW:.*]] = arith.cmpi slt, %[[HERE]], %c16
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[M]], %c0
-// CHECK: %[[SINGLE:.*]] = arith.andi %[[FEW]], %[[FIRST]]
+// CHECK: %[[ONE:.*]] = arith.cmpi slt, %[[HERE]], %c16
+// CHECK: %[[SINGLE:.*]] = arith.andi %[[FIRST]], %[[ONE]]
+// CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[HERE]], %c32
+// CHECK: %[[EARLY:.*]] = arith.cmpi slt, %[[M]], %c16
+// CHECK: %[[BOTH:.*]] = arith.andi %[[FEW]], %[[EARLY]]
 // CHECK: scf.if %[[SINGLE]]
 // CHECK: %[[FROM:.*]] = affine.apply #[[$REST]](%[[M]], %[[K]])
 // CHECK: memref.prefetch %[[FLAT]][%[[FROM]]]
 // CHECK-COUNT-6: memref.prefetch
-// CHECK: %[[TWO:.*]] = arith.cmpi sge, %[[HERE]], %c16
-// CHECK: %[[FOUR:.*]] = arith.cmpi sle, %[[HERE]], %c32
-// CHECK: %[[EARLY:.*]] = arith.cmpi slt, %[[M]], %c16
-// CHECK: %[[SOME:.*]] = arith.andi %[[TWO]], %[[FOUR]]
-// CHECK: %[[BOTH:.*]] = arith.andi %[[SOME]], %[[EARLY]]
+// CHECK: } else {
 // CHECK: scf.if %[[BOTH]]
 // CHECK: %[[THERE:.*]] = affine.apply #[[$HALF]](%[[M]], %[[K]])
 // CHECK: memref.prefetch %[[FLAT]][%[[THERE]]]
 // CHECK-COUNT-2: memref.prefetch
 // CHECK-NOT: memref.prefetch
 // CHECK: tile.mma
+// CHECK: scf.for %[[ROW:.*]] = %{{.*}} to %[[HERE]] step %c1
+// CHECK: %[[NONE:.*]] = arith.cmpi eq, %[[ROW]], %c0
+// CHECK: scf.if %[[NONE]]
+// CHECK-COUNT-7: memref.prefetch
+// CHECK-NOT: memref.prefetch
 func.func @main(%x: tensor<?x64xf32>, %w: tensor<3x64x32xf32>, %n: index) -> tensor<?x96xf32> {
   %y = tile.group "l2" (%x1 = %x : tensor<?x64xf32>, %w1 = %w : tensor<3x64x32xf32>, %n1 = %n : index)
       -> (tensor<?x96xf32>) attributes {tile.kernel = "ahead"} {

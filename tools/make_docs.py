@@ -115,6 +115,13 @@ def zoo() -> str:
     return f"{NOTE}\n\n{page()}"
 
 
+def open_sizes() -> str:
+    """Tables of transformers whose one artifact takes all sizes."""
+    from zoo_models.open_page import page
+
+    return f"{NOTE}\n\n{page()}"
+
+
 def folded(text: str) -> str:
     """A page whose lines have at most 120 columns: longer ones (of examples, mostly) go on below, further in.
 
@@ -159,6 +166,7 @@ def references() -> dict[Path, str]:
     texts[OPERATORS] = operator_reference()
     texts[RESULTS] = measurements()
     texts[ROOT / "tools/zoo_models/Results.md"] = zoo()
+    texts[ROOT / "tools/zoo_models/OpenSizes.md"] = open_sizes()
     return {path: folded(text) for path, text in texts.items()}
 
 

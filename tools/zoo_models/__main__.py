@@ -58,7 +58,7 @@ def families(wanted: Sequence[str]) -> dict[str, list[str]]:
         ValueError: no family has such a name.
     """
     if not wanted:
-        return {family: [] for family in FAMILIES}
+        return {name: [] for name, family in FAMILIES.items() if not family.timed}
     found: dict[str, list[str]] = {}
     for pattern in wanted:
         family, _, name = pattern.partition("/")

@@ -15,11 +15,12 @@ class Family:
     module: str
     environment: str  # torch, jax or keras: a name of tools/zoo_models/environments
     what: str
+    timed: bool = False  # made for times of open sizes alone, no part of the table of models
 
 
 FAMILIES = {
     "transformers": Family("family_transformers", "torch", "classes of transformers with small configurations"),
-    "wide": Family("family_wide", "torch", "transformers as wide as small real ones: times of open sizes"),
+    "wide": Family("family_wide", "torch", "transformers as wide as small real ones", timed=True),
     "torchvision": Family("family_torchvision", "torch", "classification, segmentation and detection"),
     "timm": Family("family_timm", "torch", "models of timm drawn by a seed"),
     "sklearn": Family("family_sklearn", "torch", "estimators of scikit-learn, LightGBM and XGBoost by skl2onnx"),

@@ -44,7 +44,7 @@ MODELS: dict[str, Callable[[], TorchModel]] = {
     "deberta_v2": encoder("DebertaV2", **(hf_models.DEBERTA | TEXT)),
     "modernbert": encoder("ModernBert", **(hf_models.MODERN_BERT | TEXT | {"local_attention": 64})),
     "roformer": encoder("RoFormer", **(TEXT | {"embedding_size": WIDTH})),
-    "gpt2_past": decoder("GPT2", HEADS, SIZE, "LMHeadModel", **(hf_models.SPECIAL | GPT2)),
+    "gpt2_past": decoder("GPT2", HEADS, SIZE, "LMHeadModel", **(hf_models.SPECIAL | TEXT | GPT2)),
     "llama_past": decoder("Llama", head_size=SIZE, **(GROUPED | TEXT)),
     "qwen3_past": decoder("Qwen3", head_size=SIZE, **(GROUPED | TEXT | {"head_dim": SIZE})),
     "gpt_neox_past": decoder("GPTNeoX", HEADS, SIZE, **TEXT),

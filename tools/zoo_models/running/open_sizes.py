@@ -56,7 +56,9 @@ def open_sizes(folder: Path, target: str = "cpu", sets: int = 10, seed: int = 0)
         runs = tw.load(model.save(Path(place) / "model.tw"), **options)
         errors = []
         for sizes in drawn:
-            inputs = {spec.name: _array(given, spec.name, model.dims[spec.name], sizes, random) for spec in runs.inputs}
+            inputs = {
+                spec.name: array_like(given, spec.name, model.dims[spec.name], sizes, random) for spec in runs.inputs
+            }
             found = dict(zip([spec.name for spec in runs.outputs], runs(**inputs), strict=True))
             errors.append(difference(_expected(folder / "model.onnx", inputs), found))
     names = {spec.name: list(spec.shape) for spec in model.outputs}
@@ -107,7 +109,7 @@ def _draw(
     return drawn | {name: drawn[a] + drawn[b] for name, (a, b) in total.items()}
 
 
-def _array(
+def array_like(
     given: Sequence[Arrays], name: str, shape: Sequence[int | str], sizes: Mapping[str, int], random: Any
 ) -> np.ndarray:
     """Numbers as the calls have them: masks of ones, positions in order, tokens of the same range, else normal ones."""

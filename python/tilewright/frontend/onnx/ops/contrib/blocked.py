@@ -8,11 +8,14 @@ What is stored in blocks is up to the plan, as everywhere; `blocked_files.py` ha
 
 from __future__ import annotations
 
+import numpy as np
+
 from tilewright.frontend.builder.dims import ceil_divide
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.blocked_files import DOMAIN
 from tilewright.frontend.onnx.ops.contrib.convolution import fused_conv
 from tilewright.frontend.onnx.ops.contrib.domain import as_standard
+from tilewright.frontend.onnx.ops.image.resize import resize
 from tilewright.frontend.onnx.ops.nn import pooling
 from tilewright.frontend.onnx.ops.tensor.movement import part
 from tilewright.frontend.onnx.registry import Builder, Node, op
@@ -69,10 +72,10 @@ def blocked_global_max_pool(b: Builder, node: Node, x: Tensor) -> Tensor:
 
 @op("Upsample", domain=DOMAIN)
 def blocked_upsample(b: Builder, node: Node, x: Tensor) -> Tensor:
-    """Each place repeated by whole scales; interpolation between places is refused."""
+    """Each place repeated by whole scales, or what lies between places as Resize of opset 11 finds it."""
     scales = node.attr("scales") or [1] * x.rank
     if node.attr("mode", "nearest") != "nearest":
-        node.unsupported("interpolation in blocks of channels; write the file again with ORT_ENABLE_EXTENDED")
+        return resize(b, as_standard(node, 11), x, None, Tensor.known(np.array(scales, np.float32)))
     for axis, scale in enumerate(scales):
         if scale != 1:
             shape = [*x.shape[: axis + 1], scale, *x.shape[axis + 1 :]]

@@ -80,6 +80,19 @@ def test_beside_the_plain_model(tmp_path, opens):
     agree(interpret(normalize(imported), arrays), run_runtime(model, arrays), atol=1e-3)
 
 
+@pytest.mark.parametrize("opens", [False, True])
+@pytest.mark.parametrize("how", ["half_pixel", "align_corners", "asymmetric"])
+def test_interpolated(tmp_path, how, opens):
+    net = Net()
+    net.weights.append(numpy_helper.from_array(np.array([1, 1, 2, 3], F32), "scales"))
+    wide = net.add("Resize", [net.conv("x", 3, 20), "", "scales"], mode="linear", coordinate_transformation_mode=how)
+    model, arrays = net.model(net.conv(wide, 20, 5, 1)), {"x": real(2, 3, 16, 16)}
+    found = optimized(model, tmp_path)
+    assert any(n.op_type == "Upsample" for n in found.graph.node)
+    imported = import_onnx(found, shapes=None if opens else {"n": 2}, symbolic=opens)
+    agree(interpret(normalize(imported), arrays), run_runtime(model, arrays), atol=1e-3)
+
+
 def test_size_of_blocks(tmp_path):
     net = Net()
     model = net.model(net.add("Relu", [net.conv(net.conv("x", 3, 16), 16, 32)]))

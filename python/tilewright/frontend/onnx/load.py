@@ -20,8 +20,9 @@ from tilewright.frontend.onnx.blocked_files import with_plain_filters
 ModelSource = str | os.PathLike | bytes | onnx.ModelProto
 
 _NEWEST = (1 << 31) - 1  # an opset version that ONNX's own functions take
-#: operators that ONNX Runtime has in the standard's domain, below an opset version from which the standard has them
-_RUNTIMES = {"LayerNormalization": 17, "SimplifiedLayerNormalization": _NEWEST}
+#: operators that ONNX Runtime and tf2onnx (see ops/math/tensorflow.py) have in the standard's domain, below an opset
+#: version from which the standard has them
+_FOREIGN = {"LayerNormalization": 17, "SimplifiedLayerNormalization": _NEWEST, "Erfc": _NEWEST}
 _CHECK_BYTES = 1 << 20  # the checker serializes the model: only worth its time without the weights
 
 
@@ -113,9 +114,9 @@ def check_model(model: onnx.ModelProto) -> None:
 
 
 def _disguise(model: onnx.ModelProto) -> None:
-    """Give operators that ONNX Runtime defines in the standard's domain another one, which the checker lets pass."""
+    """Give operators that others define in the standard's domain another one, which the checker lets pass."""
     version = versions_of(model.opset_import).get("", 1)
-    nodes = [n for n in all_nodes(model.graph) if node_domain(n) == "" and version < _RUNTIMES.get(n.op_type, 0)]
+    nodes = [n for n in all_nodes(model.graph) if node_domain(n) == "" and version < _FOREIGN.get(n.op_type, 0)]
     for node in nodes:
         node.domain = "com.microsoft"
     if nodes and "com.microsoft" not in versions_of(model.opset_import):

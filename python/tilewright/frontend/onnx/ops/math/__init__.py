@@ -13,6 +13,7 @@ from tilewright.frontend.onnx.ops.math import (
     losses,
     reduction,
     sorting,
+    tensorflow,
 )
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "losses",
     "reduction",
     "sorting",
+    "tensorflow",
 ]

@@ -33,16 +33,20 @@ bool onlyInitializes(linalg::FillOp fill) {
 /// A constant in a tensor that kernels can make; others are filled on the host.
 bool isForKernels(linalg::FillOp fill) {
   auto type = dyn_cast<RankedTensorType>(fill.getOutputs()[0].getType());
-  if (!type || !type.hasStaticShape() || type.getNumElements() == 0 ||
+  if (!type || llvm::is_contained(type.getShape(), 0) ||
       !matchPattern(fill.getInputs()[0], m_Constant()))
     return false;
   return hasTiles(type.getElementType());
 }
 
+/// The least bytes of a tensor: each open size is at least one where there is
+/// work.
 int64_t bytesOf(Type kind) {
   auto type = cast<RankedTensorType>(kind);
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  for (int64_t size : type.getShape())
+    bytes *= ShapedType::isDynamic(size) ? 1 : size;
+  return bytes;
 }
 
 struct MaterializeFills : public impl::MaterializeFillsBase<MaterializeFills> {

@@ -8,6 +8,7 @@
 
 #include "lib/Transforms/Plan/PaddingFills.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -18,34 +19,53 @@ namespace {
 
 /// Part of a tensor, per dimension.
 struct Part {
-  SmallVector<int64_t> offsets, sizes, strides;
+  SmallVector<OpFoldResult> offsets, sizes, strides;
 };
+
+/// The sum of the `plus` less those of `minus`; a number where the open sizes
+/// in it cancel.
+OpFoldResult sumOf(OpBuilder &b, Location loc, ArrayRef<OpFoldResult> plus,
+                   ArrayRef<OpFoldResult> minus) {
+  AffineExpr sum = b.getAffineConstantExpr(0);
+  SmallVector<OpFoldResult> terms(plus);
+  terms.append(minus.begin(), minus.end());
+  for (auto [i, term] : llvm::enumerate(terms)) {
+    AffineExpr symbol = b.getAffineSymbolExpr(i);
+    sum = i < plus.size() ? sum + symbol : sum - symbol;
+  }
+  return affine::makeComposedFoldedAffineApply(b, loc, sum, terms);
+}
 
 /// What surrounds `inner`, as parts that do not overlap. Equal thin margins on
 /// both sides of a dimension are one part: its stride leaps over what is
-/// between.
-SmallVector<Part> marginsOf(ArrayRef<int64_t> shape, const Part &inner) {
+/// between. Where an open size hides whether there is a margin, there is one.
+SmallVector<Part> marginsOf(OpBuilder &b, Location loc,
+                            ArrayRef<OpFoldResult> shape, const Part &inner) {
   SmallVector<Part> margins;
-  Part rest{SmallVector<int64_t>(shape.size(), 0), SmallVector<int64_t>(shape),
-            SmallVector<int64_t>(shape.size(), 1)};
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  Part rest{SmallVector<OpFoldResult>(shape.size(), zero),
+            SmallVector<OpFoldResult>(shape),
+            SmallVector<OpFoldResult>(shape.size(), one)};
   for (size_t dim = 0; dim < shape.size(); ++dim) {
-    int64_t size = shape[dim];
-    int64_t low = inner.offsets[dim];
-    int64_t end = low + inner.sizes[dim];
-    auto add = [&](int64_t offset, int64_t count, int64_t stride) {
+    OpFoldResult low = inner.offsets[dim];
+    OpFoldResult end = sumOf(b, loc, {low, inner.sizes[dim]}, {});
+    OpFoldResult high = sumOf(b, loc, {shape[dim]}, {end});
+    auto add = [&](OpFoldResult offset, OpFoldResult count,
+                   OpFoldResult stride) {
       Part margin = rest;
       margin.offsets[dim] = offset;
       margin.sizes[dim] = count;
       margin.strides[dim] = stride;
       margins.push_back(std::move(margin));
     };
-    if (low == 1 && size - end == 1) {
-      add(0, 2, size - 1);
+    std::optional<int64_t> size = getConstantIntValue(shape[dim]);
+    if (size && isConstantIntValue(low, 1) && isConstantIntValue(high, 1)) {
+      add(zero, b.getIndexAttr(2), b.getIndexAttr(*size - 1));
     } else {
-      if (low)
-        add(0, low, 1);
-      if (end < size)
-        add(end, size - end, 1);
+      if (!isConstantIntValue(low, 0))
+        add(zero, low, one);
+      if (!isConstantIntValue(high, 0))
+        add(end, high, one);
     }
     rest.offsets[dim] = low;
     rest.sizes[dim] = inner.sizes[dim];
@@ -56,14 +76,11 @@ SmallVector<Part> marginsOf(ArrayRef<int64_t> shape, const Part &inner) {
 /// A tensor with `scalar` in `margin` of `target`.
 Value fillMargin(OpBuilder &b, Location loc, Value target, const Part &margin,
                  Value scalar) {
-  auto offsets = getAsIndexOpFoldResult(b.getContext(), margin.offsets);
-  auto sizes = getAsIndexOpFoldResult(b.getContext(), margin.sizes);
-  auto strides = getAsIndexOpFoldResult(b.getContext(), margin.strides);
-  Value slice =
-      tensor::ExtractSliceOp::create(b, loc, target, offsets, sizes, strides);
+  Value slice = tensor::ExtractSliceOp::create(b, loc, target, margin.offsets,
+                                               margin.sizes, margin.strides);
   Value filled = fillAsGeneric(b, loc, slice, scalar);
-  return tensor::InsertSliceOp::create(b, loc, filled, target, offsets, sizes,
-                                       strides);
+  return tensor::InsertSliceOp::create(b, loc, filled, target, margin.offsets,
+                                       margin.sizes, margin.strides);
 }
 
 /// The operand that names the slice that a destination is, whatever its shape.
@@ -96,12 +113,17 @@ linalg::GenericOp makerInPlace(tensor::InsertSliceOp insert, Value fill) {
                                                           : linalg::GenericOp();
 }
 
-bool isStaticBlock(tensor::InsertSliceOp insert) {
-  return !ShapedType::isDynamicShape(insert.getStaticOffsets()) &&
-         !ShapedType::isDynamicShape(insert.getStaticSizes()) &&
-         llvm::all_of(insert.getStaticStrides(),
+bool isBlock(tensor::InsertSliceOp insert) {
+  return llvm::all_of(insert.getStaticStrides(),
                       [](int64_t stride) { return stride == 1; }) &&
          insert.getSourceType().getRank() == insert.getDestType().getRank();
+}
+
+/// The sizes of a tensor that is made before `b`.
+SmallVector<OpFoldResult> sizesOf(OpBuilder &b, Location loc, Value tensor) {
+  if (auto empty = tensor.getDefiningOp<tensor::EmptyOp>())
+    return empty.getMixedSizes();
+  return tensor::getMixedSizes(b, loc, tensor);
 }
 
 } // namespace
@@ -125,23 +147,21 @@ void fillPaddingOnly(linalg::FillOp fill) {
     if (auto insert = dyn_cast<tensor::InsertSliceOp>(user))
       inserts.push_back(insert);
   for (tensor::InsertSliceOp insert : inserts) {
-    if (insert.getDest() != filled || !isStaticBlock(insert))
+    if (insert.getDest() != filled || !isBlock(insert))
       continue;
     linalg::GenericOp maker = makerInPlace(insert, filled);
     if (!maker)
       continue;
-    Part inner{SmallVector<int64_t>(insert.getStaticOffsets()),
-               SmallVector<int64_t>(insert.getStaticSizes()),
-               {}};
     OpOperand &use = sliceUse(*maker.getDpsInitOperand(0));
-    OpBuilder b(use.getOwner());
-    auto type = cast<RankedTensorType>(filled.getType());
-    Value target = tensor::EmptyOp::create(b, fill.getLoc(), type.getShape(),
-                                           type.getElementType());
-    for (const Part &margin : marginsOf(type.getShape(), inner))
-      target =
-          fillMargin(b, fill.getLoc(), target, margin, fill.getInputs()[0]);
     auto old = use.get().getDefiningOp<tensor::ExtractSliceOp>();
+    Part inner{old.getMixedOffsets(), old.getMixedSizes(), {}};
+    OpBuilder b(use.getOwner());
+    Location loc = fill.getLoc();
+    auto shape = sizesOf(b, loc, fill.getOutputs()[0]);
+    Value target = tensor::EmptyOp::create(
+        b, loc, shape, getElementTypeOrSelf(filled.getType()));
+    for (const Part &margin : marginsOf(b, loc, shape, inner))
+      target = fillMargin(b, loc, target, margin, fill.getInputs()[0]);
     auto place = cast<tensor::ExtractSliceOp>(b.clone(*old));
     place.getSourceMutable().assign(target);
     use.set(place);

@@ -126,7 +126,9 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
     planner puts into a kernel. Where an operation computes into a slice of it
     (padding), only the border around the slice is filled: the lines above and
     below at once, then what is left and right of the slice. Where a launch
-    costs more than writing a tensor (`whole-below`), it is filled whole.
+    costs more than writing a tensor (`whole-below`), it is filled whole. Sizes
+    may be open: they count as one in this comparison, and a border whose width
+    is known at run time only may be empty.
 
     Before:
     ```mlir
@@ -151,7 +153,9 @@ def MaterializeFills : Pass<"tile-materialize-fills"> {
                         "cost more than the inner part; -1: what a GPU (the "
                         "module's device) reads in the time of a launch, and "
                         "else 0">];
-  let dependentDialects = ["mlir::linalg::LinalgDialect"];
+  let dependentDialects = ["mlir::affine::AffineDialect",
+                           "mlir::linalg::LinalgDialect",
+                           "mlir::tensor::TensorDialect"];
 }
 
 def ApplyOrders : Pass<"tile-apply-orders"> {

@@ -102,8 +102,6 @@ def _is_static(value: ir.Value) -> bool:
 def _fill_slice(insert: ir.Operation) -> None:
     _drop_ones(insert)
     source, target = insert.operands[0], insert.operands[1]
-    if not _is_static(source):
-        return
     place = _destination(source)
     if place is not None and _is_slice_for(place, insert):
         return
@@ -145,7 +143,7 @@ def _own_parts(insert: ir.Operation) -> None:
     if all(user in (insert, cut) for user, _ in uses(target)):
         return
     with insert.location, ir.InsertionPoint(source):
-        value = create("tensor.empty", [], target.type)
+        value = create("tensor.empty", list(made.operands), target.type)
         for part in reversed(parts):
             value = _put_again(part, value)
         own = cut.clone()

@@ -187,3 +187,15 @@ func.func @ones(%x: tensor<4x8xf32>, %y: tensor<4x2x1x4xf32>, %t: tensor<4x3x8xf
       : tensor<4x2x1x4xf32> into tensor<4x2x3x4xf32>
   return %r, %s : tensor<4x3x8xf32>, tensor<4x2x3x4xf32>
 }
+
+// Sizes of a run: what is inserted is made in its place, or copied there.
+
+// CHECK-LABEL: func.func @open
+// CHECK-SAME: (%[[X:.*]]: tensor<?x8xf32>, %[[T:.*]]: tensor<?x8xf32>, %[[N:.*]]: index, %[[AT:.*]]: index)
+// CHECK: %[[PLACE:.*]] = tensor.extract_slice %[[T]][%[[AT]], 0] [%[[N]], 8] [1, 1]
+// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<?x8xf32>) outs(%[[PLACE]] : tensor<?x8xf32>)
+// CHECK: tensor.insert_slice %[[COPY]] into %[[T]][%[[AT]], 0] [%[[N]], 8] [1, 1]
+func.func @open(%x: tensor<?x8xf32>, %t: tensor<?x8xf32>, %n: index, %at: index) -> tensor<?x8xf32> {
+  %r = tensor.insert_slice %x into %t[%at, 0] [%n, 8] [1, 1] : tensor<?x8xf32> into tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}

@@ -98,3 +98,34 @@ func.func @reads(%x: tensor<4xf32>) -> tensor<6xf32> {
   %r = tensor.insert_slice %c into %f[1] [4] [1] : tensor<4xf32> into tensor<6xf32>
   return %r : tensor<6xf32>
 }
+
+// Open sizes: the batch has no border, the height has one of a known width, since the slice is one less; the last
+// dimension is padded by a number of the run.
+
+#cube = affine_map<(i, j, k) -> (i, j, k)>
+
+// CHECK-LABEL: func.func @open
+// CHECK-SAME: (%{{.*}}, %[[N:.*]]: index, %[[H:.*]]: index, %[[P:.*]]: index)
+// CHECK-NOT: linalg.fill
+// CHECK: %[[ABOVE:.*]] = tensor.extract_slice %{{.*}}[0, 0, 0] [%[[N]], 1, %[[W:.*]]] [1, 1, 1]
+// CHECK: linalg.generic {{.*}} outs(%[[ABOVE]] : tensor<?x1x?xf32>)
+// CHECK: %[[RIGHT:.*]] = tensor.extract_slice %{{.*}}[0, 1, 8] [%[[N]], %[[H]], %{{.*}}] [1, 1, 1]
+// CHECK: linalg.generic {{.*}} outs(%[[RIGHT]] : tensor<?x?x?xf32>)
+// CHECK: %[[PLACE:.*]] = tensor.extract_slice %{{.*}}[0, 1, 0] [%[[N]], %[[H]], 8] [1, 1, 1]
+// CHECK: linalg.generic {{.*}} outs(%[[PLACE]] : tensor<?x?x8xf32>)
+// CHECK-NOT: linalg.generic
+func.func @open(%x: tensor<?x?x8xf32>, %n: index, %h: index, %p: index) -> tensor<?x?x?xf32> {
+  %zero = arith.constant 0.0 : f32
+  %height = affine.apply affine_map<()[h] -> (h + 1)>()[%h]
+  %width = affine.apply affine_map<()[p] -> (p + 8)>()[%p]
+  %e = tensor.empty(%n, %height, %width) : tensor<?x?x?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %q = tensor.extract_slice %f[0, 1, 0] [%n, %h, 8] [1, 1, 1] : tensor<?x?x?xf32> to tensor<?x?x8xf32>
+  %c = linalg.generic {indexing_maps = [#cube, #cube], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x : tensor<?x?x8xf32>) outs(%q : tensor<?x?x8xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<?x?x8xf32>
+  %r = tensor.insert_slice %c into %f[0, 1, 0] [%n, %h, 8] [1, 1, 1] : tensor<?x?x8xf32> into tensor<?x?x?xf32>
+  return %r : tensor<?x?x?xf32>
+}

@@ -64,13 +64,16 @@ def segmentation(name: str, size: int = 64) -> Callable[[], TorchModel]:
 def detection(name: str, size: int = 64, scaled: bool = True) -> Callable[[], TorchModel]:
     """A detector of torchvision: boxes, scores and labels of one image, as many as it finds.
 
-    `scaled`: it takes the size that it scales images to.
+    `scaled`: it takes the size that it scales images to. One that does not is SSDLite, whose weights at the start give
+    each box the same score: which of them are suppressed would be chance.
     """
 
     def make() -> TorchModel:
         torch.manual_seed(0)
-        sides = {"min_size": size, "max_size": size} if scaled else {}
+        sides = {"min_size": size, "max_size": size} if scaled else {"detections_per_img": 20}
         module = torchvision.models.get_model(name, weights=None, weights_backbone=None, num_classes=4, **sides).eval()
+        if not scaled:
+            told_apart(module)
 
         def call(m: torch.nn.Module, x: dict[str, torch.Tensor]) -> list[torch.Tensor]:
             found = m([x["image"]])[0]
@@ -86,6 +89,16 @@ def detection(name: str, size: int = 64, scaled: bool = True) -> Callable[[], To
         )
 
     return make
+
+
+def told_apart(detector: torch.nn.Module) -> torch.nn.Module:
+    """Weights that do not shrink what they are given, and scores neither equal nor all near one."""
+    for part in settled(detector).modules():
+        if isinstance(part, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(part.weight)
+    for weight in detector.head.classification_head.parameters():
+        weight.data.mul_(0.3)
+    return detector
 
 
 def settled(module: torch.nn.Module) -> torch.nn.Module:

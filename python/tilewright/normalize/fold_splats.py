@@ -20,7 +20,8 @@ class FoldSplats(Pass):
 
     Copies repeat or turn the constant: initial states of all elements of a list are an example. A fill is what kernels
     start their sums from; a copy would be a tensor in memory, which they read. What reads single elements of a fill
-    (lengths that are all the same) gets the number: a kernel makes a fill itself, and has no place to read it from.
+    (lengths that are all the same), or of such a constant (what is left of a state of zeros), gets the number: a kernel
+    makes both itself, and has no place to read them from.
 
     Before:
     ```mlir
@@ -60,10 +61,24 @@ class FoldSplats(Pass):
             copy.results[0].replace_all_uses_with(filled)
             copy.erase()
         for read in walk(op, "tensor.extract"):
-            made = maker(read.operands[0])
-            if made is not None and made.name == "linalg.fill" and made.operands[0].type == read.results[0].type:
-                read.results[0].replace_all_uses_with(made.operands[0])
+            scalar = _element_of(read)
+            if scalar is not None:
+                read.results[0].replace_all_uses_with(scalar)
                 read.erase()
+
+
+def _element_of(read: ir.Operation) -> ir.Value | None:
+    """What a read gets wherever it reads; None where elements differ, or nothing is known of them."""
+    made = maker(read.operands[0])
+    if made is None:
+        return None
+    if made.name == "linalg.fill":
+        return made.operands[0] if made.operands[0].type == read.results[0].type else None
+    number = _number_of(made)
+    if number is None:
+        return None
+    with read.location, ir.InsertionPoint(read):
+        return create("arith.constant", [], number.type, {"value": number})
 
 
 def _copied_number(copy: ir.Operation) -> ir.Attribute | None:
@@ -73,7 +88,12 @@ def _copied_number(copy: ir.Operation) -> ir.Attribute | None:
     block, made = body(copy), maker(copy.operands[0])
     if len(block.operations) != 1 or block.operations[0].operands[0] != block.arguments[0]:
         return None
-    if made is None or made.name != "arith.constant":
+    return None if made is None else _number_of(made)
+
+
+def _number_of(made: ir.Operation) -> ir.Attribute | None:
+    """The number that all elements of a constant tensor are."""
+    if made.name != "arith.constant" or not isinstance(made.results[0].type, ir.RankedTensorType):
         return None
     element = ir.RankedTensorType(made.results[0].type).element_type
     plain = isinstance(element, ir.IntegerType) and element.is_signless

@@ -117,3 +117,23 @@ func.func @read(%n: index, %x: tensor<9x?xf32>) -> tensor<9x?xi64> {
   } -> tensor<9x?xi64>
   return %y : tensor<9x?xi64>
 }
+
+// What is gathered from a constant of one number is that number, wherever it lies.
+
+#some = affine_map<(i) -> (i)>
+// CHECK-LABEL: @gathered
+// CHECK: linalg.generic
+// CHECK-NOT: tensor.extract
+// CHECK: linalg.yield %cst{{.*}} : f32
+func.func @gathered(%at: tensor<3xi32>) -> tensor<3xf32> {
+  %table = arith.constant dense<0.5> : tensor<16xf32>
+  %e = tensor.empty() : tensor<3xf32>
+  %y = linalg.generic {indexing_maps = [#some, #some], iterator_types = ["parallel"]}
+      ins(%at : tensor<3xi32>) outs(%e : tensor<3xf32>) {
+  ^bb0(%a: i32, %o: f32):
+    %i = arith.index_cast %a : i32 to index
+    %v = tensor.extract %table[%i] : tensor<16xf32>
+    linalg.yield %v : f32
+  } -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}

@@ -23,6 +23,7 @@ CAMPAIGNS = {
     "mesh": ("programs", "OnMesh"),
     "mesh-sparse": ("sparse_products", "OnMesh"),
     "asan": ("sanitized", "Sanitized"),
+    "kernels": ("hand_kernels", "Kernels"),
     "sparse": ("sparse_products", "SparseProducts"),
 }
 

@@ -4,7 +4,8 @@
 declarations of attributes (see decisions.py), `lib/Reference.md` from every Passes.td,
 `python/tilewright/passes/Reference.md` from the docstrings of the Python passes,
 `python/tilewright/frontend/onnx/Operators.md` from the table of operators, `tools/bench/Results.md` and
-`tools/zoo_models/Results.md` from the measurements in `tools/bench/results`. No line has more than 120 columns.
+`tools/zoo_models/Results.md` and `tools/zoo_models/torch_modules/Results.md` from the measurements in
+`tools/bench/results`. No line has more than 120 columns.
 With `--check` nothing is written: the exit code is 1 where one is stale.
 """
 
@@ -122,6 +123,13 @@ def open_sizes() -> str:
     return f"{NOTE}\n\n{page()}"
 
 
+def torch_modules() -> str:
+    """Table of the modules that `tools/zoo torch` ran."""
+    from zoo_models.torch_modules.table import page
+
+    return f"{NOTE}\n\n{page()}"
+
+
 def folded(text: str) -> str:
     """A page whose lines have at most 120 columns: longer ones (of examples, mostly) go on below, further in.
 
@@ -167,6 +175,7 @@ def references() -> dict[Path, str]:
     texts[RESULTS] = measurements()
     texts[ROOT / "tools/zoo_models/Results.md"] = zoo()
     texts[ROOT / "tools/zoo_models/OpenSizes.md"] = open_sizes()
+    texts[ROOT / "tools/zoo_models/torch_modules/Results.md"] = torch_modules()
     return {path: folded(text) for path, text in texts.items()}
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from zoo_models import environments
 from zoo_models.export.families import FAMILIES
 from zoo_models.running import campaign
+from zoo_models.torch_modules import table
 
 RESULTS = environments.ROOT / "tools/bench/results"
 
@@ -28,8 +29,10 @@ def parse() -> argparse.Namespace:
     """The command line."""
     today = datetime.date.today().isoformat()
     parser = argparse.ArgumentParser(prog="tools/zoo", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=("setup", "export", "run", "list"), help="only this step")
-    parser.add_argument("--models", nargs="*", default=[], metavar="FAMILY/NAME", help="patterns; default: all")
+    parser.add_argument("command", nargs="?", choices=("setup", "export", "run", "list", "torch"),
+                        help="only this step; torch: modules under torch.compile")  # fmt: skip
+    parser.add_argument("--models", nargs="*", default=[], metavar="FAMILY/NAME",
+                        help="patterns (for torch of NAME); default: all")  # fmt: skip
     parser.add_argument("--targets", default="cpu,cuda:sm_80,cuda:sm_90a", help="by comma (default: %(default)s)")
     parser.add_argument("--forms", default="fixed,open", help="fixed sizes, open sizes (default: both)")
     parser.add_argument("--folder", type=Path, default=environments.ROOT / "build/zoo", help="where models are kept")
@@ -39,11 +42,13 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
     parser.add_argument("--again", action="store_true", help="export and run also what is there already")
     parser.add_argument("--date", default=today, help=argparse.SUPPRESS)
-    parser.add_argument("--json", type=Path, default=RESULTS / f"zoo-{today}.json",
+    parser.add_argument("--json", type=Path,
                         help="file of results, which keeps its rows (default: in tools/bench/results)")  # fmt: skip
     options = parser.parse_args()
+    kind = "torch-modules" if options.command == "torch" else "zoo"
+    options.json = options.json or RESULTS / f"{kind}-{today}.json"
     try:
-        families(options.models)
+        families([] if options.command == "torch" else options.models)
         environments.places(options.env)
         campaign.check_forms(options.forms.split(","))
     except ValueError as error:
@@ -90,6 +95,9 @@ def main() -> int:
     if options.command == "setup":
         environments.setup([], places)
         return 0
+    if options.command == "torch":
+        python = places["torch"] / "bin/python"
+        return bool(table.run(python, options.models, options.json, options.timeout, options.again))
     if options.command in (None, "export"):
         export(options, places)
     names = campaign.models(options.folder, options.models)

@@ -13,6 +13,8 @@ from typing import Any
 
 from tilewright.core.errors import TilewrightError, UserError
 from tilewright.frontend.torch import decompositions
+from tilewright.frontend.torch.forms import without_form
+from tilewright.torch import parts
 from tilewright.torch.compiled_graph import CompiledGraph
 from tilewright.torch.skeletons import skeleton
 
@@ -78,8 +80,8 @@ class Settings:
 def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None, **other: Any) -> Any:
     """Compile one graph of Dynamo: ``torch.compile(model, backend=tilewright.torch.backend)``.
 
-    Inference only: a graph that would need gradients runs in PyTorch, and a line in the log says so. Inputs that a
-    graph changes in place are changed by PyTorch after the graph has run.
+    Of a graph that needs gradients the forward pass is compiled, with its weights as inputs, and the backward pass runs
+    in PyTorch. Inputs that a graph changes in place are changed by PyTorch after the graph has run.
 
     Args:
         module: the graph, a torch.fx.GraphModule.
@@ -101,12 +103,24 @@ def backend(module: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | 
     if reason is not None:
         return _eager(module, UserError(reason), settings)
 
-    def compiler(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
+    def forward(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
+        log.warning(
+            "torch.compile: a graph of %d operators keeps what gradients need, takes weights as inputs, and its "
+            "gradients are made in PyTorch; where none are needed, call it under torch.inference_mode()",
+            _operators(graph),
+        )
+        return _compiled(graph, dataclasses.replace(settings, freeze=False))
+
+    def backward(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
+        return _boxed(graph.forward)
+
+    def inference(graph: Any, examples: Sequence[Any]) -> Callable[..., Any]:
         return _compiled(graph, settings)
 
     made = aot_autograd(
-        fw_compiler=compiler,
-        inference_compiler=compiler,
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
         decompositions=decompositions.table(),
         keep_inference_input_mutations=False,
     )
@@ -136,8 +150,6 @@ def _outside(inputs: Sequence[Any], settings: Settings) -> str | None:
     import torch
 
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
-        return "its results need gradients, and only inference is compiled: call it under torch.inference_mode()"
     kind = settings.target.partition(":")[0]
     strange = {str(tensor.device) for tensor in tensors if tensor.device.type not in ("cpu", kind)}
     if strange:
@@ -148,25 +160,23 @@ def _outside(inputs: Sequence[Any], settings: Settings) -> str | None:
 def _eager(module: Any, error: TilewrightError, settings: Settings) -> Callable[..., Any]:
     if settings.fallback == "error":
         raise error
-    operators = sum(node.op in ("call_function", "call_method", "call_module") for node in module.graph.nodes)
-    log.warning("torch.compile: a graph of %d operators runs in PyTorch: %s", operators, error)
+    log.warning("torch.compile: a graph of %d operators runs in PyTorch: %s", _operators(module), error)
     return module.forward
 
 
 def _compiled(graph: Any, settings: Settings) -> Callable[..., Any]:
-    """What runs a functional graph: `f([arguments])`, which empties the list, as AOTAutograd asks for it."""
+    """What runs a functional graph."""
     import torch
 
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context is not None else None
     written = [number for number, info in enumerate(metadata.input_info) if info.mutates_data] if metadata else []
     fixed = set(metadata.static_input_indices) - set(written) if metadata else set()
-    try:
-        converted = skeleton(graph)
-    except TilewrightError as error:
-        run = _eager(graph, error, settings)
-    else:
-        run = CompiledGraph(converted, graph.forward, fixed if settings.freeze else set(), settings)
+    return _boxed(_whole(graph, fixed if settings.freeze else set(), settings))
+
+
+def _boxed(run: Callable[..., Any]) -> Callable[..., Any]:
+    """What is called with a list of arguments, and empties it, as AOTAutograd asks for."""
 
     def boxed(arguments: list[Any]) -> Any:
         values = list(arguments)
@@ -175,3 +185,42 @@ def _compiled(graph: Any, settings: Settings) -> Callable[..., Any]:
 
     boxed._boxed_call = True  # type: ignore[attr-defined]
     return boxed
+
+
+def _whole(graph: Any, fixed: set[int], settings: Settings) -> Callable[..., Any]:
+    """What runs a graph: a model; several, where PyTorch has to run operators between them; or PyTorch."""
+    try:
+        return CompiledGraph(skeleton(graph), graph.forward, fixed, settings)
+    except TilewrightError as error:
+        outside = {} if settings.fallback == "error" else without_form(graph.graph)
+        if not outside:
+            return _eager(graph, error, settings)
+    found = parts.cut(graph, outside)
+    if not any(part.compiled for part in found):
+        return _eager(graph, UserError(next(iter(outside.values()))), settings)
+    arguments = [node for node in graph.graph.nodes if node.op == "placeholder"]
+    weights = {arguments[number] for number in fixed}
+    for part in found:
+        part.run = part.module.forward
+        if part.compiled:
+            held = {number for number, node in enumerate(part.inputs) if node in weights}
+            part.run = _part(part.module, held, settings)
+    log.warning(
+        "torch.compile: of a graph of %d operators %d run in PyTorch, between %d parts that are compiled: %s",
+        _operators(graph),
+        len(outside),
+        sum(part.compiled for part in found),
+        next(iter(outside.values())),
+    )
+    return parts.runner(graph, found)
+
+
+def _part(module: Any, fixed: set[int], settings: Settings) -> Callable[..., Any]:
+    try:
+        return CompiledGraph(skeleton(module), module.forward, fixed, settings)
+    except TilewrightError as error:
+        return _eager(module, error, settings)
+
+
+def _operators(module: Any) -> int:
+    return sum(node.op in ("call_function", "call_method", "call_module") for node in module.graph.nodes)

@@ -261,35 +261,76 @@ def test_the_fast_path_of_a_transformer(built: Built) -> None:
     assert built.models >= 2
 
 
-def test_gradients_are_left_to_pytorch(built: Built, caplog: pytest.LogCaptureFixture) -> None:
-    module = mlp()
-    with torch.enable_grad():
-        result = torch.compile(module, backend="tilewright")(torch.randn(2, 8))
-    assert result.requires_grad and built.models == 0
-    assert "call it under torch.inference_mode()" in caplog.text
+def test_gradients(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    """The forward pass is compiled once for all steps; PyTorch makes the gradients of what it kept."""
+    ours, theirs = mlp(), mlp()
+    theirs.load_state_dict(ours.state_dict())
+    fast = compiled(ours)
+    steps = [torch.optim.SGD(module.parameters(), lr=0.1) for module in (ours, theirs)]
+    for _ in range(3):
+        x = torch.randn(2, 8)
+        given = [x.clone().requires_grad_() for _ in steps]
+        with torch.enable_grad():
+            for run, step, value in zip((fast, theirs), steps, given, strict=True):
+                step.zero_grad()
+                run(value).square().mean().backward()
+                step.step()
+        equal(given[0].grad, given[1].grad)
+        for found, expected in zip(ours.parameters(), theirs.parameters(), strict=True):
+            equal(found, expected)
+    assert built.models == 1 and "call it under torch.inference_mode()" in caplog.text
     with torch.inference_mode():
-        assert not torch.compile(module, backend="tilewright")(torch.randn(2, 8)).requires_grad
-    assert built.models == 1, caplog.text
+        assert not fast(x).requires_grad
+    assert built.models == 2
 
 
-def test_what_cannot_be_compiled(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+def test_operators_without_a_form_run_in_pytorch_between_compiled_parts(
+    built: Built, caplog: pytest.LogCaptureFixture
+) -> None:
+    layer = torch.nn.Linear(6, 6)
+
     def eigen(x: Any) -> Any:
-        return torch.linalg.eigh(x @ x.T)[0]
+        y = layer(x).relu()
+        y = y.T @ y
+        return (torch.linalg.eigh(y)[0] * 2).softmax(0), x.shape[0] * 3, y, y.T
 
-    x = torch.randn(3, 3)
-    equal(torch.compile(eigen, backend="tilewright")(x), eigen(x))
-    assert "runs in PyTorch" in caplog.text and "aten._linalg_eigh" in caplog.text
+    fast = torch.compile(eigen, backend="tilewright", options={"threads": 1})
+    for size in (3, 4, 5):
+        x = torch.randn(size, 6)
+        torch._dynamo.mark_dynamic(x, 0)
+        found, expected = fast(x), eigen(x)
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
+        found[2][0, 1] = 7
+        assert found[3][1, 0] == 7
+    assert built.models == 2
+    assert "11 operators 1 run in PyTorch, between 2 parts" in caplog.text and "aten._linalg_eigh" in caplog.text
     torch.compiler.reset()
     with pytest.raises(Exception, match="no ONNX form of aten._linalg_eigh"):
         compiled(eigen)(x)
 
 
+def test_what_cannot_be_compiled_at_all(built: Built, caplog: pytest.LogCaptureFixture) -> None:
+    def greatest(x: Any) -> Any:
+        return torch.cummax(x, 0)
+
+    x = torch.randn(3, 3)
+    equal(tuple(torch.compile(greatest, backend="tilewright")(x)), tuple(greatest(x)))
+    assert "runs in PyTorch: torch's exporter has no ONNX form of aten.cummax.default" in caplog.text
+    assert built.models == 0
+
+
 def test_random_numbers_are_drawn_by_pytorch(built: Built, caplog: pytest.LogCaptureFixture) -> None:
-    module = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.Dropout(0.5))
+    layers = [torch.nn.Linear(8, 64), torch.nn.Dropout(0.5), torch.nn.Linear(64, 64), torch.nn.Dropout(0.1)]
+    module = torch.nn.Sequential(*layers)
     x = torch.randn(4, 8)
-    fast = torch.compile(module, backend="tilewright")
+    fast = torch.compile(module, backend="tilewright", options={"threads": 1})
+    results = []
+    for run in (fast, module):
+        torch.manual_seed(3)
+        results.append(run(x))
+    equal(*results)
     assert not torch.equal(fast(x), fast(x))
-    assert "draws random numbers" in caplog.text and "call .eval()" in caplog.text and built.models == 0
+    assert "draws random numbers" in caplog.text and "call .eval()" in caplog.text and built.models == 2
     equal(compiled(module.eval())(x), module(x))
     attention = torch.nn.functional.scaled_dot_product_attention  # may drop out, and does not here
     q = torch.randn(1, 2, 5, 8)

@@ -18,15 +18,14 @@ import onnx
 from tilewright.core import cache
 from tilewright.core.errors import UnsupportedError
 from tilewright.frontend.torch.conversion import simple_onnx_of
+from tilewright.frontend.torch.forms import random_reason
 from tilewright.frontend.torch.layouts import order_of, owners
 from tilewright.frontend.torch.plain import make_plain
+from tilewright.frontend.torch.program import is_tensor, program_of_graph
 from tilewright.runtime.interop import to_numpy
 
 #: What an output of the graph is: from what the model returned, laid out, and what the graph was called with.
 Output = Callable[[Sequence[Any], Sequence[Any]], Any]
-
-#: Arguments, with the values for which an operator that may draw random numbers draws none.
-_NOT_RANDOM = (("dropout_p", 0.0), ("dropout", 0.0), ("train", False), ("training", False))
 
 
 @dataclass
@@ -72,7 +71,7 @@ def convert(module: Any, key: str = "") -> Graph:
     sizes = _sizes(arguments)
     _read_sizes(graph, arguments, sizes, held)
     kept = [number for number, node in enumerate(arguments) if node is not None]
-    numbers = [number for number in kept if not _is_tensor(arguments[number])]
+    numbers = [number for number in kept if not is_tensor(arguments[number])]
     results, outputs = _outputs(graph, [node and node.name for node in arguments], sizes)
     operators = sum(node.op == "call_function" for node in graph.nodes)
     if not results:
@@ -80,7 +79,7 @@ def convert(module: Any, key: str = "") -> Graph:
     graph.eliminate_dead_code()
     inputs = [*(arguments[number] for number in kept), *held]
     _check_ends(inputs, results)
-    program = _program(torch.fx.GraphModule(module, graph), inputs, results)
+    program = program_of_graph(torch.fx.GraphModule(module, graph), inputs, results)
     model = _model(program, f"a graph of {operators} operators", key)
     if (len(model.graph.input), len(model.graph.output)) != (len(inputs), len(results)):
         raise UnsupportedError("torch's ONNX exporter left out inputs or outputs of a graph")
@@ -123,32 +122,17 @@ def array_of(tensor: Any) -> np.ndarray:
 def _refuse_random(graph: Any) -> None:
     """Raise UnsupportedError where an operator draws from PyTorch's generator, whose state a model does not have."""
     for node in graph.nodes:
-        if node.op == "call_function" and _is_random(node):
-            raise UnsupportedError(
-                f"{node.target} draws random numbers, and a compiled model would draw the same ones in each call; "
-                "for layers such as Dropout call .eval(), or draw the numbers outside of what is compiled"
-            )
-
-
-def _is_random(node: Any) -> bool:
-    import torch
-
-    if torch.Tag.nondeterministic_seeded not in getattr(node.target, "tags", ()):
-        return False
-    declared = node.target._schema.arguments
-    given = {argument.name: argument.default_value for argument in declared if argument.has_default_value()}
-    given |= {argument.name: value for argument, value in zip(declared, node.args, strict=False)}
-    given |= node.kwargs
-    return not any(name in given and given[name] == off for name, off in _NOT_RANDOM)
+        if reason := random_reason(node):
+            raise UnsupportedError(reason)
 
 
 def _check_ends(inputs: Sequence[Any], results: Sequence[Any]) -> None:
     """Raise UnsupportedError where an end is complex, which torch's exporter makes pairs of, or results move away."""
-    devices = {node.meta["val"].device for node in inputs if _is_tensor(node)}
+    devices = {node.meta["val"].device for node in inputs if is_tensor(node)}
     expected = next((str(device) for device in devices if device.type != "cpu"), "cpu")
     for node in (*inputs, *results):
         value = node.meta["val"]
-        if _is_tensor(node) and value.dtype.is_complex:
+        if is_tensor(node) and value.dtype.is_complex:
             raise UnsupportedError(
                 f"{node.name}, an argument or result of a graph, is of dtype {value.dtype}, which compiled models have "
                 "inside only: use torch.view_as_real and torch.view_as_complex around what is compiled"
@@ -184,12 +168,6 @@ def _lift(graph: Any, module: Any, arguments: list[Any]) -> tuple[list[Any], lis
     return held, arrays
 
 
-def _is_tensor(node: Any) -> bool:
-    import torch
-
-    return isinstance(node.meta.get("val"), torch.Tensor)
-
-
 def _symbol(size: Any) -> Any:
     """The symbol that a size is; None for a number or an expression."""
     node = getattr(size, "node", None)
@@ -200,7 +178,7 @@ def _sizes(arguments: Sequence[Any]) -> dict[Any, tuple[int, int | None]]:
     """Where each symbol is found: an argument, and which of its dimensions (None: the argument is that number)."""
     found: dict[Any, tuple[int, int | None]] = {}
     for number, node in enumerate(arguments):
-        if _is_tensor(node):
+        if is_tensor(node):
             for axis, size in enumerate(node.meta["val"].shape):
                 if _symbol(size) is not None:
                     found.setdefault(_symbol(size), (number, axis))
@@ -216,7 +194,7 @@ def _read_sizes(graph: Any, arguments: list[Any], sizes: dict[Any, tuple[int, in
 
     last = held[-1] if held else arguments[-1] if arguments else None
     for number, node in enumerate(arguments):
-        if _is_tensor(node):
+        if is_tensor(node):
             continue
         if node.users and not isinstance(node.meta.get("val"), int | torch.SymInt):
             kind = type(node.meta.get("val")).__name__
@@ -235,7 +213,7 @@ def _read_sizes(graph: Any, arguments: list[Any], sizes: dict[Any, tuple[int, in
 def _outputs(graph: Any, arguments: list[str | None], sizes: dict[Any, tuple[int, int | None]]) -> tuple[list, list]:
     """The nodes that the model computes, each once, and how to make the outputs of the graph."""
     node = next(node for node in graph.nodes if node.op == "output")
-    bases = owners(graph, [value for value in node.args[0] if hasattr(value, "meta") and _is_tensor(value)])
+    bases = owners(graph, [value for value in node.args[0] if hasattr(value, "meta") and is_tensor(value)])
     results: list[Any] = []
 
     def made(value: Any) -> Output:
@@ -251,7 +229,7 @@ def _outputs(graph: Any, arguments: list[str | None], sizes: dict[Any, tuple[int
         base = bases.get(value)
         if base is not None and (base.op != "placeholder" or _follows(base.meta["val"], value.meta["val"], sizes)):
             return _view(made(base), base.meta["val"], value.meta["val"], sizes)
-        if _is_tensor(value) or value.name in arguments:
+        if is_tensor(value) or value.name in arguments:
             return made(value)
         return _size(value.meta["val"], sizes)
 
@@ -312,27 +290,3 @@ def _view(base: Output, owner: Any, value: Any, sizes: dict[Any, tuple[int, int 
         return found.as_strided(shape, strides, found.storage_offset() + offset(results, arguments))
 
     return viewed
-
-
-def _program(module: Any, arguments: Sequence[Any], results: Sequence[Any]) -> Any:
-    """The graph as a torch.export.ExportedProgram: all its arguments are inputs of the user."""
-    import torch.utils._pytree as pytree
-    from torch.export import ExportedProgram, ModuleCallEntry, ModuleCallSignature
-    from torch.export import graph_signature as signature
-
-    def described(node: Any) -> Any:
-        kind = signature.TensorArgument if _is_tensor(node) else signature.SymIntArgument
-        return kind(name=node.name)
-
-    inputs = [signature.InputSpec(signature.InputKind.USER_INPUT, described(node), None) for node in arguments]
-    outputs = [signature.OutputSpec(signature.OutputKind.USER_OUTPUT, described(node), None) for node in results]
-    _, in_spec = pytree.tree_flatten((tuple(node.meta["val"] for node in arguments), {}))
-    _, out_spec = pytree.tree_flatten(tuple(results))
-    return ExportedProgram(
-        root=module,
-        graph=module.graph,
-        graph_signature=signature.ExportGraphSignature(inputs, outputs),
-        state_dict={},
-        range_constraints={},
-        module_call_graph=[ModuleCallEntry("", ModuleCallSignature([], [], in_spec, out_spec))],
-    )

@@ -28,9 +28,11 @@ class Decoder:
         names: of its inputs and outputs; what is empty is looked for.
 
     Attributes:
+        model: the compiled model.
         parts: the inputs of the past.
         batches: whether it takes several requests at once.
         masks: whether it takes a mask and positions, so that padding may be before the tokens of a row.
+        sequence: the name of the number of new tokens, or that number.
         longest: the most tokens of a call; None: any number.
         least: the least length of the past; a prompt begins behind that much padding.
         most: the most tokens of a request, by the sizes that the model takes; None: any number.
@@ -41,15 +43,15 @@ class Decoder:
     """
 
     def __init__(self, model: Any, names: Names | None = None) -> None:
-        self._model = model
+        self.model = model
         self.names = conventions.find(model.inputs, model.outputs, names)
         self._specs = {spec.name: spec for spec in model.inputs}
         self._sizes = model.dims
         ids = self._sizes[self.names.ids]
         if len(ids) != 2:
             raise UserError(f"tokens {self.names.ids} must be [batch, sequence], not of {len(ids)} dimensions")
-        self._batch_name, sequence = ids
-        self.longest = sequence if isinstance(sequence, int) else None
+        self._batch_name, self.sequence = ids
+        self.longest = self.sequence if isinstance(self.sequence, int) else None
         self.batches = isinstance(self._batch_name, str)
         if not self.batches and self._batch_name != 1:
             raise UserError(f"the batch of {self.names.ids} is fixed at {self._batch_name}: export it open, or as 1")
@@ -81,7 +83,7 @@ class Decoder:
 
     def _range(self) -> tuple[int, int | None]:
         """The least length of the past, and the most tokens behind it, by what the model says of its dimensions."""
-        ranges = getattr(self._model, "ranges", {})
+        ranges = getattr(self.model, "ranges", {})
         part = self.parts[0]
         least, high = ranges.get(self._sizes[part.past][part.along], (0, None))
         most = [] if high is None else [high + 1]
@@ -103,7 +105,7 @@ class Decoder:
             feeds[self.names.mask] = cache.mask(count, self._dtype(self.names.mask))
         if self.names.positions:
             feeds[self.names.positions] = cache.positions(count, self._dtype(self.names.positions))
-        outputs = self._model(**{name: feeds[name] for name in self._specs})
+        outputs = self.model(**{name: feeds[name] for name in self._specs})
         logits = np.asarray(outputs[self.names.logits])
         cache.advance(outputs, count)
         return logits[:, -1] if logits.ndim == 3 else logits

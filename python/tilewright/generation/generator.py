@@ -41,6 +41,9 @@ class Generator:
             mask hides. By default where the model takes a mask and positions, and a trial (when such requests first
             meet) gives a padded row the same logits. With a mask alone say True if the model counts positions by it;
             what is said is not tried.
+        step: a model for one new token of each request, by which steps run: it reads the keys where they are, which a
+            model for any number of tokens packs first. True: compile one, from what `model` is compiled from; or a
+            compiled model, or the path of a saved one. It has weights of its own in memory.
         options: for :func:`tilewright.compile` (``target``, ``threads``, ``precision``, ...; on CPUs
             ``append_in_place`` is True by default); for a saved model ``threads`` and ``emulate``.
 
@@ -58,12 +61,17 @@ class Generator:
         chunk: int = 512,
         names: Names | None = None,
         pads: bool | None = None,
+        step: Any = None,
         **options: Any,
     ) -> None:
         for what, value in (("capacity", capacity), ("batch", batch), ("chunk", chunk)):
             _require_count(what, value)
         self.model = _opened(model, options, (names or Names()).logits or LOGITS)
         self._decoder = Decoder(self.model, names)
+        self.step_model = self.model
+        if step is not None and step is not False:
+            self.step_model = _for_steps(step, model, self._decoder, options)
+        self._stepper = self._decoder if self.step_model is self.model else Decoder(self.step_model, names)
         most = self._decoder.most
         self.capacity = capacity if most is None else min(capacity, most)
         self.batch = batch if self._decoder.batches and not self._decoder.extra else 1
@@ -189,7 +197,7 @@ class Generator:
         while self._running:
             ids = np.array([[request.tokens[-1]] for request in self._running])
             try:
-                logits = self._decoder.step(self._cache, ids, self._running[0].inputs)
+                logits = self._stepper.step(self._cache, ids, self._running[0].inputs)
             except UserError as error:
                 self._running[self._cache.starts.index(min(self._cache.starts))].fail(error)
                 self._leave()
@@ -265,11 +273,31 @@ def _require_count(what: str, value: Any) -> None:
         raise UserError(f"{what} must be a whole number >= 1, got {value!r}")
 
 
+def _for_steps(step: Any, model: Any, decoder: Decoder, options: Mapping[str, Any]) -> Any:
+    """The model for one new token: one that is given, or compiled from what the other one was compiled from."""
+    if step is not True:
+        given = {name: value for name, value in options.items() if name in ("threads", "emulate")}
+        return _opened(step, {} if callable(step) else given, decoder.names.logits)
+    if (hasattr(model, "inputs") and callable(model)) or _is_saved(model):
+        raise UserError(
+            "step=True compiles a model for one new token, but this one is compiled already: give step= a model "
+            "compiled with shapes={sequence: 1}"
+        )
+    sequence = decoder.sequence
+    if not isinstance(sequence, str):
+        return decoder.model
+    shapes = {**options.get("shapes", {}), sequence: 1}
+    return _opened(model, {**options, "shapes": shapes}, decoder.names.logits)
+
+
+def _is_saved(model: Any) -> bool:
+    return isinstance(model, str | Path) and (Path(model).suffix == ".tw" or Path(model).is_dir())
+
+
 def _opened(model: Any, options: Mapping[str, Any], logits: str) -> Any:
     """The compiled model for all sizes; one that is compiled here makes the logits of the last token alone."""
     if not (hasattr(model, "inputs") and callable(model)):
-        saved = isinstance(model, str | Path) and (Path(model).suffix == ".tw" or Path(model).is_dir())
-        if saved:
+        if _is_saved(model):
             from tilewright.targets.loading import load
 
             if late := sorted(set(options) - {"threads", "emulate"}):

@@ -154,10 +154,9 @@ def _same(a: _Size, b: _Size) -> bool:
 
 
 def _slice(op: ir.Operation) -> _Slice | None:
-    """The numbers of an insert_slice; None where it has steps or drops dimensions."""
-    source, target = (ir.RankedTensorType(value.type) for value in list(op.operands)[:2])
+    """The numbers of an insert_slice, by the target's dimensions; None where it has steps."""
     steps = list(ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
-    if source.rank != target.rank or steps != [1] * target.rank:
+    if any(step != 1 for step in steps):
         return None
     rest = iter(list(op.operands)[2:])
     offsets, sizes = (

@@ -54,6 +54,7 @@ def test_greedy_tokens_are_those_of_the_whole_model(kind: str, request: pytest.F
     assert generator.running == generator.waiting == ()
 
 
+@pytest.mark.slow  # compiles models of its own
 def test_a_model_that_the_generator_compiles_appends_in_place(padded) -> None:
     """It makes the last token's logits alone, and a step leaves the past where it is."""
     generator = tw.Generator(decoder("padded", dynamic=True, **SIZES), threads=1, chunk=3)
@@ -65,6 +66,22 @@ def test_a_model_that_the_generator_compiles_appends_in_place(padded) -> None:
     while generator.step():
         places |= {array.__array_interface__["data"][0] for array in generator._cache.arrays}
     assert len(places) == 2  # keys and values of the one layer
+
+
+@pytest.mark.slow  # compiles models of its own
+def test_steps_by_a_model_of_their_own(padded, tmp_path: Path) -> None:
+    given = decoder("padded", dynamic=True, **SIZES)
+    generator = tw.Generator(given, step=True, threads=1, batch=3)
+    assert generator.step_model is not generator.model
+    assert generator.step_model.dims["tokens"] == ("batch", 1) and generator.model.dims["tokens"][1] == "sequence"
+    expected = [whole(padded, prompt, 12) for prompt in PROMPTS]
+    assert generator.generate(PROMPTS, max_tokens=12) == expected
+    saved = generator.step_model.save(tmp_path / "step.tw")
+    other = tw.Generator(padded, step=saved, batch=3)
+    assert other.generate(PROMPTS[:4], max_tokens=12) == expected[:4]
+    assert tw.Generator(padded).step_model is padded.general
+    with pytest.raises(tw.UserError, match="this one is compiled already: give step= a model"):
+        tw.Generator(padded, step=True)
 
 
 @pytest.mark.parametrize("kind", ["padded", "plain"])

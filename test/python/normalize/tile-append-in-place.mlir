@@ -72,6 +72,24 @@ module attributes {tile.options = {append_in_place = true}} {
 
 // -----
 
+// One new row may come without its dimension.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[ALL:.*]] = tensor.extract_slice %{{.*}}[0, 0, 0] [2, %{{.*}}, 4]
+// CHECK: tensor.insert_slice %{{.*}} into %[[ALL]][0, %{{.*}}, 0] [2, 1, 4] {{.*}} : tensor<2x4xf32> into tensor<2x?x4xf32>
+module attributes {tile.options = {append_in_place = true}} {
+  func.func @main(%past: tensor<2x?x4xf32>, %new: tensor<2x4xf32>) -> tensor<2x?x4xf32> {
+    %c1 = arith.constant 1 : index
+    %n = tensor.dim %past, %c1 : tensor<2x?x4xf32>
+    %total = arith.addi %n, %c1 : index
+    %e = tensor.empty(%total) : tensor<2x?x4xf32>
+    %a = tensor.insert_slice %past into %e[0, 0, 0] [2, %n, 4] [1, 1, 1] : tensor<2x?x4xf32> into tensor<2x?x4xf32>
+    %b = tensor.insert_slice %new into %a[0, %n, 0] [2, 1, 4] [1, 1, 1] : tensor<2x4xf32> into tensor<2x?x4xf32>
+    return %b : tensor<2x?x4xf32>
+  }
+}
+
+// -----
+
 // Nobody asked.
 // CHECK-LABEL: func.func @main
 // CHECK-NOT: tile.appends

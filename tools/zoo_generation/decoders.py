@@ -5,8 +5,9 @@
 
 `python decoders.py FOLDER [NAME...] [--exporter script|dynamo]`; by default all, by both of PyTorch's exporters.
 Runs in an environment with PyTorch and transformers. Writes, for each: NAME.dynamo.onnx and NAME.script.onnx (the two
-exporters), NAME.npz with inputs and outputs for ten sets of sizes (`K/in/INPUT`, `K/out/OUTPUT`), and NAME.json with
-prompts and the tokens of 200 greedy steps by the framework.
+exporters), NAME.npz with inputs and outputs for ten sets of sizes (`K/in/INPUT`, `K/out/OUTPUT`), NAME.json with
+prompts and the tokens of 200 greedy steps by the framework, and NAME.inputs.npz with what else each of these requests
+takes (`K/INPUT`: the encoder's states, see `encoder_decoders.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+import encoder_decoders
 import numpy as np
 import torch
 import transformers
@@ -134,17 +136,17 @@ class Exported:
             for kind, names, values in (("in", self.inputs, feeds), ("out", self.outputs, results)):
                 yield from ((f"{number}/{kind}/{name}", x.numpy()) for name, x in zip(names, values, strict=True))
 
-    def tokens(self) -> dict[str, list[list[int]]]:
-        """Prompts, and what the framework's greedy decoding makes of each."""
+    def tokens(self, steps: int) -> tuple[dict[str, list[list[int]]], dict[str, np.ndarray]]:
+        """Prompts, and what the framework's greedy decoding makes of each; what requests take besides: nothing."""
         self.model.generation_config.eos_token_id = None
         random = torch.Generator().manual_seed(5)
         prompts = [torch.randint(3, VOCABULARY, (1, n), generator=random) for n in PROMPTS]
         made = []
         for prompt in prompts:
-            options = {"attention_mask": torch.ones_like(prompt), "max_new_tokens": STEPS, "do_sample": False}
+            options = {"attention_mask": torch.ones_like(prompt), "max_new_tokens": steps, "do_sample": False}
             with torch.no_grad():
                 made.append(self.model.generate(prompt, **options)[0, prompt.shape[1] :].tolist())
-        return {"prompts": [p[0].tolist() for p in prompts], "tokens": made}
+        return {"prompts": [p[0].tolist() for p in prompts], "tokens": made}, {}
 
 
 def main() -> None:
@@ -157,15 +159,18 @@ def main() -> None:
     folder = options.folder
     warnings.filterwarnings("ignore")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in options.names or CONFIGURATIONS:
-        model = Exported(name)
+    others = encoder_decoders.CONFIGURATIONS
+    for name in options.names or (*CONFIGURATIONS, *others):
+        model = encoder_decoders.Exported(name) if name in others else Exported(name)
         for exporter in [options.exporter] if options.exporter else ("script", "dynamo"):
             try:
                 model.export(folder, exporter)
             except Exception as error:  # the exporter's own, of any kind: the other one may work
                 print(f"{name}.{exporter}: not exported: {str(error)[:200]}", flush=True)
         np.savez(folder / f"{name}.npz", **dict(model.examples()))
-        (folder / f"{name}.json").write_text(json.dumps(model.tokens()))
+        tokens, more = model.tokens(STEPS)
+        (folder / f"{name}.json").write_text(json.dumps(tokens))
+        np.savez(folder / f"{name}.inputs.npz", **more)
         print(f"{name}: exported", flush=True)
 
 

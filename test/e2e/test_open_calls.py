@@ -120,3 +120,10 @@ def test_more_than_memory_holds_ends_the_call_alone(model: tw.Model) -> None:
         model(many, np.zeros(32, np.float32))
     x, row = given(2, 9)
     check(model(x, row)[0], x, row)
+
+
+def test_each_number_of_rows(model: tw.Model) -> None:
+    """Whole register tiles and all that they leave; also where a task ends."""
+    for rows in (*range(1, 50), 131, 132, 133, 139, 191, 193, 271):
+        x, row = given(1, rows, rows)
+        check(model(x, row)[0], x, row)

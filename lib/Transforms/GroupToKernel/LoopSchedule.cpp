@@ -8,6 +8,7 @@
 
 #include "lib/Transforms/GroupToKernel/LoopSchedule.h"
 #include "dialects/Tile/TileDecisions.h"
+#include "lib/Analysis/Device.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
@@ -176,6 +177,56 @@ LoopSchedule::Stretch LoopSchedule::paddedStretch(unsigned dim) {
   return {tile, 0, zero, point.least(loc, ends)};
 }
 
+/// Rows of accumulators that the units work on for as long as on `rows` rows in
+/// the largest of `tiles` that fit: few rows wait for their own sums.
+static int64_t busyRows(ArrayRef<int64_t> tiles, int64_t rows, int64_t least) {
+  int64_t busy = 0;
+  for (int64_t tile : tiles) {
+    busy += rows / tile * std::max(tile, least);
+    rows %= tile;
+  }
+  return busy;
+}
+
+/// The remainders of rows, as bits, which one whole tile less leaves more
+/// equal: 8 rows are 4 + 4, not 6 + 2, which take as long as 6 + 4.
+uint64_t LoopSchedule::givenUp(unsigned dim, ArrayRef<int64_t> tiles) {
+  bool isRow = point.tileDims[0].size() == 1 &&
+               point.tileDims[0].front() == int(dim) &&
+               point.tileDims[1].size() == 1;
+  int64_t tall = tiles.front();
+  if (!isRow || point.reductionOrder.empty() || tall >= 64 || tiles.size() == 1)
+    return 0;
+  Device device(nest.root());
+  int64_t lanes = nest.registerTile(point.tileDims[1].front());
+  int64_t least = llvm::divideCeil(device.getLimit("fma_latency", 4) *
+                                       device.getLimit("fma_per_cycle", 32),
+                                   lanes);
+  uint64_t given = 0;
+  for (int64_t rest = 0; rest < tall; ++rest)
+    if (busyRows(tiles.drop_front(), tall + rest, least) <
+        busyRows(tiles, tall + rest, least))
+      given |= uint64_t(1) << rest;
+  return given;
+}
+
+/// The end of whole tiles, a tile earlier where the remainder is one of
+/// `given`.
+Value LoopSchedule::lessOne(Value end, Value size, int64_t tile,
+                            uint64_t given) {
+  Location loc = nest.root().getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  Value rest = arith::SubIOp::create(builder, loc, size, end);
+  Value bits = arith::ShRUIOp::create(builder, loc, constant(given), rest);
+  Value bit = arith::AndIOp::create(builder, loc, bits, constant(1));
+  Value less = arith::SubIOp::create(
+      builder, loc, end,
+      arith::MulIOp::create(builder, loc, bit, constant(tile)));
+  return arith::MaxSIOp::create(builder, loc, less, constant(0));
+}
+
 SmallVector<LoopSchedule::Stretch> LoopSchedule::stretches(unsigned dim,
                                                            int64_t unroll) {
   if (nest.isPadded())
@@ -203,8 +254,12 @@ SmallVector<LoopSchedule::Stretch> LoopSchedule::stretches(unsigned dim,
   };
   if (unroll > 1)
     add(tiles.front(), unroll);
-  for (int64_t tile : tiles)
+  uint64_t given = unroll > 1 ? 0 : givenUp(dim, tiles);
+  for (int64_t tile : tiles) {
     add(tile, 1);
+    if (given && result.size() == 1)
+      result.back().upper = lower = lessOne(lower, size, tile, given);
+  }
   return result;
 }
 

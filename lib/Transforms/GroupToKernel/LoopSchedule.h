@@ -66,6 +66,9 @@ private:
   void addShares(llvm::SmallVectorImpl<Stretch> &result, int64_t extent,
                  int64_t tile);
   Stretch paddedStretch(unsigned dim);
+  uint64_t givenUp(unsigned dim, llvm::ArrayRef<int64_t> tiles);
+  mlir::Value lessOne(mlir::Value end, mlir::Value size, int64_t tile,
+                      uint64_t given);
   /// Narrows the loop over a window to the steps that meet the image
   /// (NestWindow.cpp).
   mlir::LogicalResult clip(unsigned dim, Stretch &stretch);

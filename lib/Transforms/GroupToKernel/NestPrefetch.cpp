@@ -15,10 +15,10 @@
 // too, were it not for the other streams and the borders of pages.
 //
 // Where a run brings the extent of a loop inside, its tiles may be many or few.
-// Each of the first eight fetches an eighth. Where two to four of them are
-// whole, the first two fetch the rest by halves; a single one fetches all of
-// it. Many lines in a round wait for each other: a core has no more than 16
-// under way.
+// Each of the first eight fetches an eighth. Where there are up to four, the
+// first two fetch the rest by halves; where a single one is sure to be whole,
+// it fetches all of it. Many lines in a round wait for each other: a core has
+// no more than 16 under way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -249,7 +249,7 @@ void MemoryAccess::prefetch(OpOperand &operand, unsigned inner, int64_t body) {
   auto both = [&](Value one, Value other) {
     return arith::AndIOp::create(builder, loc, one, other);
   };
-  Value single = both(first, is(CmpIPredicate::slt, size, 2 * tall));
+  Value single = both(first, is(CmpIPredicate::slt, size, 2 * tall + tall / 2));
   Value few = both(is(CmpIPredicate::sle, size, fewTiles * tall),
                    is(CmpIPredicate::slt, at, 2 * tall));
   scf::IfOp alone = emitIf(single, fetched, 1);

@@ -103,8 +103,11 @@ def _draw(
     drawn: dict[str, int] = {}
     for name in sorted(known[0]):
         low, high = ranges.get(name, (0, None))
-        most = 4 * max(one[name] for one in known)
-        fits = [n for n in _SIZES if low <= n <= min(most, most if high is None else high)]
+        seen = [one[name] for one in known]
+        most = min(4 * max(seen), 4 * max(seen) if high is None else high)
+        fits = [n for n in _SIZES if low <= n <= most]
+        if min(seen) > _SIZES[-1]:  # samples of sound: a few of them are no call that makes sense
+            fits = sorted(random.integers(max(low, min(seen)), most, len(_SIZES), endpoint=True).tolist())
         drawn[name] = int(random.choice(fits or [known[0][name]]))
     return drawn | {name: drawn[a] + drawn[b] for name, (a, b) in total.items()}
 

@@ -2,7 +2,7 @@
 
 // The rows' number is known at run time only. A panel of 64 * 32 floats is 128 lines; rounds of four steps, 16 of them
 // in a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. A single
-// tile also fetches the other seven lines of each round, and so does a row where no tile is whole. Where there are two to
+// tile also fetches the other seven lines of each round, and so does a row where no tile is whole. Where there are up to
 // four tiles, the first two fetch what lies behind their eighths: 3 lines in each round.
 
 #a = affine_map<(m, n, k) -> (m, k)>
@@ -21,7 +21,7 @@
 // CHECK: %[[AT:.*]] = affine.apply #[[$EIGHTH]](%[[M]], %[[K]])
 // CHECK: memref.prefetch %[[FLAT]][%[[AT]]], read, locality<2>, data : memref<6144xf32>
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[M]], %c0
-// CHECK: %[[ONE:.*]] = arith.cmpi slt, %[[HERE]], %c16
+// CHECK: %[[ONE:.*]] = arith.cmpi slt, %[[HERE]], %c20
 // CHECK: %[[SINGLE:.*]] = arith.andi %[[FIRST]], %[[ONE]]
 // CHECK: %[[FEW:.*]] = arith.cmpi sle, %[[HERE]], %c32
 // CHECK: %[[EARLY:.*]] = arith.cmpi slt, %[[M]], %c16

@@ -19,9 +19,9 @@ Transformers, two layers deep and 384 wide, exported with open sizes. Each is co
 sets of sizes drawn by a seed; the results are compared with ONNX Runtime without its optimizer (error relative to the
 largest number of a result). *Compiled*: sets that needed a compilation of their own on the call path.
 
-Times: the artifact for all sizes beside one compiled for the sizes at hand, medians of alternating calls on a quiet
-machine. *Ratio*: open over fixed; of whole calls, and of the kernels with products, attention among them (least of five
-profiles). [How to repeat it](README.md)."""
+Times: the artifact for all sizes beside one compiled for the sizes at hand, medians of alternating calls on a machine
+that does nothing else. *Ratio*: open over fixed; of whole calls, and of the kernels with products, attention among them
+(the least of some profiles for each launch). [How to repeat it](README.md)."""
 
 
 def page(folder: Path = RESULTS) -> str:

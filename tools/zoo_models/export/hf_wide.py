@@ -37,7 +37,7 @@ GROUPED = {"heads": 2, "num_key_value_heads": 2}
 
 MODELS: dict[str, Callable[[], TorchModel]] = {
     "bert": encoder("Bert", **TEXT),
-    "distilbert": encoder("DistilBert", **DISTIL),
+    "distilbert": encoder("DistilBert", **(TEXT | DISTIL)),
     "roberta": encoder("Roberta", **TEXT),
     "albert": encoder("Albert", embedding_size=128, **TEXT),
     "mpnet": encoder("MPNet", **TEXT),

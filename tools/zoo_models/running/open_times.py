@@ -35,7 +35,7 @@ TIMED: tuple[Mapping[str, int], ...] = (
     {"batch": 4, "sequence": 64, "past": 64, "target": 32, "samples": 8000},
 )
 #: Seconds that the calls of one set of sizes take, and the least number of calls.
-_SECONDS, _LEAST = 1.0, 7
+_SECONDS, _LEAST = 0.8, 7
 
 
 def sizes_for(names: Sequence[str], wanted: Mapping[str, int]) -> dict[str, int]:
@@ -87,28 +87,33 @@ def prepare(folder: Path, place: Path, sets: int = 10) -> Row:
     return row
 
 
-def compared(runs: Mapping[str, Callable[[], Any]], seconds: float = _SECONDS) -> dict[str, float]:
-    """Median times of calls that alternate, in milliseconds."""
-    taken: dict[str, list[float]] = {name: [] for name in runs}
+def alternating(runs: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, list[Any]]:
+    """What each of some functions returned in turns, for about as long as said, and a few times at least."""
+    found: dict[str, list[Any]] = {name: [] for name in runs}
     end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(next(iter(taken.values()))) < _LEAST:
+    while time.perf_counter() < end or len(next(iter(found.values()))) < _LEAST:
         for name, run in runs.items():
-            start = time.perf_counter()
-            result = run()
-            taken[name].append(time.perf_counter() - start)
-            del result
-    return {name: 1e3 * median(values) for name, values in taken.items()}
+            found[name].append(run())
+    return found
 
 
-def products(model: Any, inputs: Sequence[np.ndarray], runs: int = 5) -> float:
-    """Milliseconds of the kernels that multiply, attention among them: the least of some runs of each launch."""
-    profiles = [model.profile(*inputs) for _ in range(runs)]
+def seconds_of(model: Any, inputs: Sequence[np.ndarray]) -> float:
+    """How long a call takes; without what its results take to go."""
+    start = time.perf_counter()
+    result = model(*inputs)
+    taken = time.perf_counter() - start
+    del result
+    return taken
+
+
+def products(profiles: Sequence[Sequence[tuple[str, int, int]]]) -> float:
+    """Milliseconds of the kernels that multiply, attention among them: the least of the profiles for each launch."""
     launches = zip(*profiles, strict=True)
     return sum(min(ns for _, _, ns in same) for same in launches if "product" in same[0][0]) / 1e6
 
 
 def measure(place: Path, threads: Sequence[int] = (1, 2)) -> Row:
-    """The row of a prepared model with its times: of whole calls and of products, open and fixed, in milliseconds."""
+    """The row of a prepared model with its times, of whole calls and of products, open and fixed, in milliseconds."""
     import tilewright as tw
 
     row = json.loads((place / "row.json").read_text())
@@ -126,8 +131,10 @@ def measure(place: Path, threads: Sequence[int] = (1, 2)) -> Row:
             results = {name: model(*inputs) for name, model in models.items()}
             names = [spec.name for spec in general.outputs]
             arrays: list[Arrays] = [dict(zip(names, result, strict=True)) for result in results.values()]
-            times = compared({name: partial(model, *inputs) for name, model in models.items()})
-            inside = {f"{name}_products": products(model, inputs) for name, model in models.items()}
+            taken = alternating({n: partial(seconds_of, m, inputs) for n, m in models.items()}, _SECONDS)
+            profiles = alternating({n: partial(m.profile, *inputs) for n, m in models.items()}, _SECONDS / 2)
+            times = {name: 1e3 * median(values) for name, values in taken.items()}
+            inside = {f"{name}_products": products(each) for name, each in profiles.items()}
             shown = {name: float(f"{ms:.4g}") for name, ms in (times | inside).items()}
             cells.append({"sizes": sizes, "threads": count, "apart": difference(*arrays), **shown})
     del row["folder"]

@@ -8,8 +8,9 @@
 //
 // Memory whose size a call learns while it runs. What the call neither frees
 // nor hands over is freed when it ends, also when it fails. The calling thread
-// keeps the blocks of its last call for the next one: fresh memory costs a page
-// fault and zeros for every page, more than some kernels that write to it.
+// keeps the blocks of its last calls for the next ones: fresh memory costs a
+// page fault and zeros for every page, more than some kernels that write to it.
+// Of several calls, as models may take turns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,7 @@
 #include "Guards.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -37,7 +39,8 @@ public:
   IdleBlocks(const IdleBlocks &) = delete;
   IdleBlocks &operator=(const IdleBlocks &) = delete;
   ~IdleBlocks() {
-    endCall(INT64_MAX);
+    while (!blocks.empty())
+      drop(blocks.begin());
     ended = true;
   }
 
@@ -85,11 +88,14 @@ public:
   /// Number of the next call.
   int64_t beginCall() { return ++calls; }
 
-  /// Frees what no call since number `call` used, and all but `most` bytes.
-  void endCall(int64_t call, int64_t most = 0) {
-    limit = most;
+  /// Frees what the last kCalls calls did not use, and all but the bytes that
+  /// one of these may keep: `most` is what the ending one, number `call`, may.
+  void endCall(int64_t call, int64_t most) {
+    kept[call % kCalls] = most;
+    limit = *std::max_element(kept.begin(), kept.end());
     for (auto entry = blocks.begin(); entry != blocks.end();)
-      entry = entry->second.call < call ? drop(entry) : std::next(entry);
+      entry =
+          entry->second.call <= call - kCalls ? drop(entry) : std::next(entry);
     while (bytes > limit)
       drop(blocks.begin());
   }
@@ -107,8 +113,12 @@ private:
     return blocks.erase(entry);
   }
 
+  /// Calls of which blocks are kept.
+  static constexpr int64_t kCalls = 4;
+
   Blocks blocks;
   int64_t bytes = 0, calls = 0, limit = 0;
+  std::array<int64_t, kCalls> kept = {};
 };
 
 inline IdleBlocks &idleBlocks() {
@@ -128,10 +138,12 @@ inline void releaseBlock(void *block) {
 /// The memory of one call.
 class Heap {
 public:
-  Heap() : idle(idleBlocks()), call(idle.beginCall()) {}
+  Heap() : idle(idleBlocks()) {}
   Heap(const Heap &) = delete;
   Heap &operator=(const Heap &) = delete;
   ~Heap() {
+    if (!call)
+      return; // it asked for none: others' blocks stay
     while (!blocks.empty())
       recycle(blocks.begin()->first);
     idle.endCall(call, 2 * most);
@@ -141,6 +153,8 @@ public:
   void *allocate(int64_t bytes) {
     if (bytes < 0 || bytes > INT64_MAX - kHuge)
       return nullptr;
+    if (!call)
+      call = idle.beginCall();
     // Huge pages where a block fills some of one.
     const int64_t unit = bytes > kHuge / 4 ? kHuge : kLine;
     int64_t capacity = (bytes / unit + (bytes % unit != 0 || !bytes)) * unit;
@@ -201,7 +215,8 @@ private:
   }
 
   IdleBlocks &idle;
-  int64_t call, live = 0, given = 0, most = 0;
+  /// Its number among those that ask for memory; 0 before it does.
+  int64_t call = 0, live = 0, given = 0, most = 0;
   std::unordered_map<void *, int64_t> blocks;
 };
 

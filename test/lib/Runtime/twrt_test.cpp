@@ -299,6 +299,12 @@ static void testReuse() {
   CHECK(first[2] == first[0]);
   CHECK(twrt_call(reuseEntry, second, 1) == 1);
   CHECK(second[0] == first[0] && second[1] == first[1]);
+  // Models take turns: calls that ask for nothing or little free no blocks.
+  void *third[3] = {};
+  CHECK(twrt_call([](void **) {}, nullptr, 1) == 1);
+  CHECK(twrt_call([](void **) { twrt_alloc(64); }, nullptr, 1) == 1);
+  CHECK(twrt_call(reuseEntry, third, 1) == 1);
+  CHECK(third[0] == first[0]);
   // Ever larger blocks: those behind do not pile up.
   CHECK(twrt_call(
             [](void **) {

@@ -140,6 +140,8 @@ def _filled(shape: Sequence[int], dynamic: list[ir.Value]) -> list[int | ir.Valu
 def _difference(larger: int | ir.Value, smaller: int | ir.Value) -> int | None:
     """By how much two sizes differ, where that is known at compile time."""
     (base, more), (other, less) = _terms(larger), _terms(smaller)
+    if base is None or other is None:  # a value compares with values alone
+        return more - less if base is other else None
     return more - less if base == other else None
 
 

@@ -119,3 +119,32 @@ func.func @returned(%x: tensor<14xf32>) -> (tensor<16xf32>, tensor<14xf32>, tens
   } -> tensor<14xf32>
   return %p, %y, %z : tensor<16xf32>, tensor<14xf32>, tensor<14xf32>
 }
+
+// -----
+
+// An image of a known size in a tensor whose size only a run knows: how wide the padding is, is not known.
+
+#window = affine_map<(i, p) -> (i + p)>
+#tap = affine_map<(i, p) -> (p)>
+#place = affine_map<(i, p) -> (i)>
+
+// CHECK-LABEL: @size_of_a_run
+// CHECK-NOT: tensor.pad
+// CHECK: tensor.insert_slice
+// CHECK-NOT: tensor.pad
+func.func @size_of_a_run(%x: tensor<14xf32>, %n: index) -> tensor<14xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty(%n) : tensor<?xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+  %p = tensor.insert_slice %x into %f[1] [14] [1] : tensor<14xf32> into tensor<?xf32>
+  %w = tensor.empty() : tensor<3xf32>
+  %d = tensor.empty() : tensor<14xf32>
+  %g = linalg.fill ins(%zero : f32) outs(%d : tensor<14xf32>) -> tensor<14xf32>
+  %y = linalg.generic {indexing_maps = [#window, #tap, #place], iterator_types = ["parallel", "reduction"]}
+      ins(%p, %w : tensor<?xf32>, tensor<3xf32>) outs(%g : tensor<14xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %t = arith.addf %o, %a : f32
+    linalg.yield %t : f32
+  } -> tensor<14xf32>
+  return %y : tensor<14xf32>
+}

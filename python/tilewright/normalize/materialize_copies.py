@@ -24,6 +24,19 @@ _ANYWHERE = (
     "tensor.from_elements",
     "tensor.pad",
 )
+#: What makes sizes that bufferization compares slices by at no cost.
+_SIZES = (
+    "affine.apply",
+    "arith.addi",
+    "arith.ceildivsi",
+    "arith.constant",
+    "arith.divsi",
+    "arith.floordivsi",
+    "arith.muli",
+    "arith.subi",
+    "tensor.dim",
+)
+_MOST_STEPS = 64  # of a size
 _OFFSETS = ("static_offsets", "static_sizes", "static_strides")
 
 
@@ -102,6 +115,8 @@ def _is_static(value: ir.Value) -> bool:
 def _fill_slice(insert: ir.Operation) -> None:
     _drop_ones(insert)
     source, target = insert.operands[0], insert.operands[1]
+    if not all(_is_plain_size(value) for value in list(insert.operands)[2:]):
+        return
     place = _destination(source)
     if place is not None and _is_slice_for(place, insert):
         return
@@ -112,6 +127,23 @@ def _fill_slice(insert: ir.Operation) -> None:
     with insert.location, ir.InsertionPoint(insert):
         piece = create("tensor.extract_slice", [target, *rest], source.type, attributes)
         insert.operands[0] = create_copy(source, piece)
+
+
+def _is_plain_size(size: ir.Value) -> bool:
+    """Whether a size follows from the inputs' by a few sums and products.
+
+    Not by choices: of two slices whose sizes are chosen (what Reshape is asked to have, where a tensor says it),
+    bufferization compares each choice on the way with every other one, which takes minutes.
+    """
+    front, steps = [size], 0
+    while front:
+        made, steps = maker(front.pop()), steps + 1
+        if made is None or made.name == "tensor.dim":
+            continue
+        if made.name not in _SIZES or steps > _MOST_STEPS:
+            return False
+        front.extend(made.operands)
+    return True
 
 
 def _drop_ones(insert: ir.Operation) -> None:

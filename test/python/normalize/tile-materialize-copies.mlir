@@ -199,3 +199,14 @@ func.func @open(%x: tensor<?x8xf32>, %t: tensor<?x8xf32>, %n: index, %at: index)
   %r = tensor.insert_slice %x into %t[%at, 0] [%n, 8] [1, 1] : tensor<?x8xf32> into tensor<?x8xf32>
   return %r : tensor<?x8xf32>
 }
+
+// Sizes that are chosen: bufferization would compare them for minutes.
+
+// CHECK-LABEL: func.func @chosen
+// CHECK-NOT: linalg.generic
+// CHECK: return
+func.func @chosen(%x: tensor<?x8xf32>, %t: tensor<?x8xf32>, %n: index, %m: index, %c: i1) -> tensor<?x8xf32> {
+  %k = arith.select %c, %n, %m : index
+  %r = tensor.insert_slice %x into %t[0, 0] [%k, 8] [1, 1] : tensor<?x8xf32> into tensor<?x8xf32>
+  return %r : tensor<?x8xf32>
+}

@@ -45,12 +45,13 @@ _OFFSETS = ("static_offsets", "static_sizes", "static_strides")
 class MaterializeCopies(Pass):
     """Make the copies explicit that slices, reshapes of slices, choices, and loops imply.
 
-    A tensor put into a slice of another is copied there; the state of a loop is a tensor that only the loop writes, and
-    each step writes the next state in the place of the old one. (An inner loop may write into the state of an outer one
-    that nothing reads later.) Tensors that begin with the same parts each get these parts. Kernels take contiguous
-    tensors: a slice that is not one run of memory is copied before it is seen in another shape, and a slice that is the
-    result of a branch is copied there, since the other branch's result has another layout. As generics, these copies
-    are planned and fused like other work; without them, bufferization would have to insert some.
+    A tensor put into a slice of another is copied there (of a run's size, too, unless that is a choice); the state of a
+    loop is a tensor that only the loop writes, and each step writes the next state in the place of the old one. (An
+    inner loop may write into the state of an outer one that nothing reads later.) Tensors that begin with the same
+    parts each get these parts. Kernels take contiguous tensors: a slice that is not one run of memory is copied before
+    it is seen in another shape, and a slice that is the result of a branch is copied there, since the other branch's
+    result has another layout. As generics, these copies are planned and fused like other work; without them,
+    bufferization would have to insert some.
 
     Before:
     ```mlir

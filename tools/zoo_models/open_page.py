@@ -17,7 +17,8 @@ _ABOUT = """# One artifact for all sizes
 
 Transformers, two layers deep and 384 wide, exported with open sizes. Each is compiled once, saved, loaded, and run with
 sets of sizes drawn by a seed; the results are compared with ONNX Runtime without its optimizer (error relative to the
-largest number of a result). *Compiled*: sets that needed a compilation of their own on the call path.
+largest number of a result). *Compiled*: sets that needed a compilation of their own on the call path. Fewer than ten
+sets: only small batches are open. Seconds of compiling were taken beside other work.
 
 Times: the artifact for all sizes beside one compiled for the sizes at hand, medians of alternating calls on a machine
 that does nothing else. *Ratio*: open over fixed; of whole calls, and of the kernels with products, attention among them
@@ -69,7 +70,7 @@ def _summary(cells: Sequence[Mapping[str, Any]]) -> str:
         said.append(
             f"{what}: median {median(found):.2f}, {within} of {len(found)} at most 1.05, worst {found[-1]:.2f}."
         )
-    return " ".join(said)
+    return "\n\n".join(said)
 
 
 def _times(cells: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:

@@ -25,8 +25,8 @@ def measured(name: str) -> dict[str, Any]:
 
     Returns:
         `graphs` of Dynamo (several where it broke one), the `sizes` of the inputs, `builds`: how many models were
-        compiled after each size; `error`: the largest difference, of the largest number of a result; `pytorch`: what the
-        backend left to PyTorch, and why; `status`: ok, or what is wrong.
+        compiled after each size; `error`: the largest difference, of the largest number of a result; `pytorch`: what
+        the backend left to PyTorch, and why; `status`: ok, or what is wrong.
     """
     import tilewright.torch  # noqa: F401
     from tilewright.compiler import driver

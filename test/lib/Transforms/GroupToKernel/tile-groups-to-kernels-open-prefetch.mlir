@@ -1,9 +1,9 @@
 // RUN: tile-opt %s --tile-groups-to-kernels --canonicalize --cse | FileCheck %s
 
 // The rows' number is known at run time only. A panel of 64 * 32 floats is 128 lines; rounds of four steps, 16 of them
-// in a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. A single
-// tile also fetches the other seven lines of each round, and so does a row where no tile is whole. Where there are up to
-// four tiles, the first two fetch what lies behind their eighths: 3 lines in each round.
+// in a tile of 8 rows. Each of the first eight tiles fetches an eighth of the next panel, a line in each round. A
+// single tile also fetches the other seven lines of each round, and so does a row where no tile is whole. Where there
+// are up to four tiles, the first two fetch what lies behind their eighths: 3 lines in each round.
 
 #a = affine_map<(m, n, k) -> (m, k)>
 #b = affine_map<(m, n, k) -> (n floordiv 32, k, n mod 32)>

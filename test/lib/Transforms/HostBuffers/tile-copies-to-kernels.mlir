@@ -17,7 +17,7 @@ func.func @main(%x: memref<4x70xf32>, %y: memref<4x70xf32>) {
 
 // -----
 
-// A few elements, and rows whose length is known at run time only, are copied on the host: at once where they lie together.
+// A few elements, and rows whose length a run knows, are copied on the host: at once where they lie together.
 // CHECK: // {{-----}}
 // CHECK-NOT: tile.launch
 // CHECK: memref.copy

@@ -3,9 +3,9 @@
 `dialects/*/Reference.md` from ODS, `dialects/Tile/Decisions.md` and `python/tilewright/ir/decisions.py` from the
 declarations of attributes (see decisions.py), `lib/Reference.md` from every Passes.td,
 `python/tilewright/passes/Reference.md` from the docstrings of the Python passes,
-`python/tilewright/frontend/onnx/Operators.md` from the table of operators, `tools/bench/Results.md` and
-`tools/zoo_models/Results.md` and `tools/zoo_models/torch_modules/Results.md` from the measurements in
-`tools/bench/results`. No line has more than 120 columns.
+`python/tilewright/frontend/onnx/Operators.md` from the table of operators, `tools/bench/Results.md`,
+`tools/bench/edited/Results.md`, `tools/zoo_models/Results.md`, `OpenSizes.md` and `torch_modules/Results.md` there from
+the measurements in `tools/bench/results`. No line has more than 120 columns.
 With `--check` nothing is written: the exit code is 1 where one is stale.
 """
 
@@ -123,6 +123,13 @@ def open_sizes() -> str:
     return f"{NOTE}\n\n{page()}"
 
 
+def edited() -> str:
+    """Table of IR edited by hand, at every border between phases."""
+    from bench.edited.page import page
+
+    return f"{NOTE}\n\n{page()}"
+
+
 def torch_modules() -> str:
     """Table of the modules that `tools/zoo torch` ran."""
     from zoo_models.torch_modules.table import page
@@ -175,6 +182,7 @@ def references() -> dict[Path, str]:
     texts[RESULTS] = measurements()
     texts[ROOT / "tools/zoo_models/Results.md"] = zoo()
     texts[ROOT / "tools/zoo_models/OpenSizes.md"] = open_sizes()
+    texts[ROOT / "tools/bench/edited/Results.md"] = edited()
     texts[ROOT / "tools/zoo_models/torch_modules/Results.md"] = torch_modules()
     return {path: folded(text) for path, text in texts.items()}
 

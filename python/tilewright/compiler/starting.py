@@ -45,16 +45,14 @@ def sign(work: Compilation, phase: str) -> None:
     specs = {name: [_plain(spec) for spec in getattr(known, name)] for name in _LISTED}
     more = {"ranges": known.ranges, "dims": known.dims, "boundary": known.boundary, "form": work.source.form}
     kept = work.target.kept_as_text(work)
-    signature.write(
-        work.module.operation,
-        {
-            "phase": phase,
-            "model": work.source.name,
-            **specs,
-            **{name: value for name, value in more.items() if value},
-            **({"kept": kept} if kept else {}),
-        },
-    )
+    values = {
+        "phase": phase,
+        "model": work.source.name,
+        **specs,
+        **{name: value for name, value in more.items() if value},
+        **({"kept": kept} if kept else {}),
+    }
+    signature.write(work.module.operation, dict(sorted(values.items())))
 
 
 def _plain(spec: Any) -> dict[str, Any]:

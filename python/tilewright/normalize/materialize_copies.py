@@ -116,7 +116,7 @@ def _is_static(value: ir.Value) -> bool:
 def _fill_slice(insert: ir.Operation) -> None:
     _drop_ones(insert)
     source, target = insert.operands[0], insert.operands[1]
-    if not all(_is_plain_size(value) for value in list(insert.operands)[2:]):
+    if not _is_static(source) and not all(_is_plain_size(value) for value in list(insert.operands)[2:]):
         return
     place = _destination(source)
     if place is not None and _is_slice_for(place, insert):

@@ -210,3 +210,18 @@ func.func @chosen(%x: tensor<?x8xf32>, %t: tensor<?x8xf32>, %n: index, %m: index
   %r = tensor.insert_slice %x into %t[0, 0] [%k, 8] [1, 1] : tensor<?x8xf32> into tensor<?x8xf32>
   return %r : tensor<?x8xf32>
 }
+
+// A place that is chosen, for a part whose sizes are known: copied there.
+
+// CHECK-LABEL: func.func @chosen_place
+// CHECK-SAME: (%[[X:.*]]: tensor<1x8xf32>, %[[T:.*]]: tensor<4x8xf32>, %{{.*}}: index)
+// CHECK: %[[AT:.*]] = arith.minsi
+// CHECK: %[[PLACE:.*]] = tensor.extract_slice %[[T]][%[[AT]], 0] [1, 8] [1, 1]
+// CHECK: %[[COPY:.*]] = linalg.generic {{.*}} ins(%[[X]] : tensor<1x8xf32>) outs(%[[PLACE]] : tensor<1x8xf32>)
+// CHECK: tensor.insert_slice %[[COPY]] into %[[T]][%[[AT]], 0] [1, 8] [1, 1]
+func.func @chosen_place(%x: tensor<1x8xf32>, %t: tensor<4x8xf32>, %n: index) -> tensor<4x8xf32> {
+  %c3 = arith.constant 3 : index
+  %at = arith.minsi %n, %c3 : index
+  %r = tensor.insert_slice %x into %t[%at, 0] [1, 8] [1, 1] : tensor<1x8xf32> into tensor<4x8xf32>
+  return %r : tensor<4x8xf32>
+}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from tilewright.frontend.builder.dims import Size, equal, same
-from tilewright.frontend.builder.dtypes import largest
+from tilewright.frontend.builder.dtypes import BOOL, largest
 from tilewright.frontend.builder.tensor import Tensor
 from tilewright.frontend.onnx.ops.contrib.domain import wanted
 from tilewright.frontend.onnx.ops.nn.attention import Mask
@@ -32,13 +32,13 @@ def key_mask(b: Builder, rows: Size, columns: Size, past: Size | None, given: Te
         b: the builder.
         rows: how many queries there are.
         columns: how many keys, those of the past included.
-        past: how many of the keys are of the past; None where each query sees all keys.
+        past: how many of the keys are of the past; None where each query sees all keys but padding.
         given: what `padding_mask` returns.
         hidden: the score of a key that a query does not see, see `hidden_score`.
     """
     places = b.positions(columns, POSITION)
     if past is None:
-        return Mask(None, None, given, places)
+        return Mask(None, None, given, places, hidden)
     row = b.positions(rows, POSITION).unsqueeze([1])
     high = b.elementwise(lambda m, r, s: r + s, row, b.size_tensor(past, POSITION))
     if not same(columns, past + rows):
@@ -53,18 +53,25 @@ def _filled(node: Node, dtype: np.dtype) -> float:
 
 
 def hidden_score(node: Node, mask: Tensor | None, dtype: np.dtype) -> float:
-    """The score of a key behind its query: the lowest number where that shows, else -inf.
+    """The score of a key that is not seen: the lowest number where that shows, else -inf.
 
     ONNX Runtime gives the lowest number. That shows where scores are a result, and in a row of nothing but padding and
     keys behind it where padding has the same score: such a row is the mean of all values.
     """
-    lowest = -largest(dtype)
     shows = node.proto.op_type == "MultiHeadAttention" and wanted(node, 3)
-    return lowest if shows or (mask is not None and _filled(node, dtype) == lowest) else -np.inf
+    return -largest(dtype) if shows or (mask is not None and _hides(node, dtype)) else -np.inf
+
+
+def _hides(node: Node, dtype: np.dtype) -> bool:
+    """Whether padding leaves nothing of a score."""
+    return _filled(node, dtype) == -largest(dtype)
 
 
 def padding_mask(b: Builder, node: Node, mask: Tensor, heads_shape: tuple[Size, Size, Size], dtype: np.dtype) -> Tensor:
     """0 where a key counts, the attribute mask_filter_value elsewhere: [batch, 1, 1, rows or 1, columns].
+
+    Where that is the lowest number, whether a key counts: no sum with a score is another number. One choice of what is
+    seen then tells plans that a row may see nothing, whose hidden keys count as much as padding.
 
     Args:
         b: the builder.
@@ -77,6 +84,11 @@ def padding_mask(b: Builder, node: Node, mask: Tensor, heads_shape: tuple[Size, 
     Raises:
         UnsupportedError: a mask of packed lengths, which only CUDA's kernels take.
     """
+    added = _added(b, node, mask, heads_shape, dtype)
+    return b.elementwise(lambda m, v: m.eq(v, 0.0), added, dtype=BOOL) if _hides(node, dtype) else added
+
+
+def _added(b: Builder, node: Node, mask: Tensor, heads_shape: tuple[Size, Size, Size], dtype: np.dtype) -> Tensor:
     batch, rows, columns = heads_shape
     value = _filled(node, dtype)
     if mask.rank == 1:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from beside import F32, I32, beside_runtime, model_of, real, run_runtime
+from beside import F32, I32, agree, beside_runtime, model_of, real, run_runtime
 
+import tilewright as tw
 from tilewright.core.errors import UnsupportedError, UserError
 from tilewright.frontend import import_onnx
 
@@ -63,6 +64,15 @@ def test_past(causal, mask):
 def test_scores():
     check([*qkv(), None, WORDS, real(1, 1, ROWS, COLUMNS)], ["float"] * 4)
     check(qkv(), ["float"] * 4, unidirectional=1, half=False)  # hidden keys have the lowest number of the type
+
+
+def test_rows_of_padding():
+    """Where padding has the score of hidden keys, a row that sees nothing else is the mean of all values."""
+    arrays = [*(real(1, 256, 16) for _ in range(3)), None, (np.arange(256) > 99).astype(I32)[None]]
+    lowest = float(np.finfo(F32).min)
+    model = model_of("MultiHeadAttention", arrays, num_heads=1, unidirectional=1, mask_filter_value=lowest)
+    given = {f"x{i}": x for i, x in enumerate(arrays) if x is not None}
+    agree(list(tw.compile(model)(**given)), run_runtime(model, given))
 
 
 def test_packed():

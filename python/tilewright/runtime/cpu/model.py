@@ -188,7 +188,7 @@ class Model(CompiledModel):
                 results[i] = context.take(i, self._out_slots[i])
         self._free.append(context)
         if error is not None:
-            raise UserError(self._signature.with_shapes(error, inputs))
+            raise UserError(self._signature.with_shapes(error, [array.shape for array in inputs]))
         return results
 
     def _blank(self) -> list[Any]:

@@ -181,7 +181,9 @@ def _own_parts(insert: ir.Operation) -> None:
             value = _put_again(part, value)
         own = cut.clone()
     own.operands[0] = insert.operands[1] = value
-    source.operands[len(source.operands) - 1] = own.results[0]
+    for number, operand in enumerate(source.operands):
+        if operand == cut.results[0]:
+            source.operands[number] = own.results[0]
     if not any(True for _ in uses(cut.results[0])):
         cut.erase()
 
@@ -195,8 +197,9 @@ def _cut_of(insert: ir.Operation) -> ir.Operation | None:
 def _is_copied(insert: ir.Operation) -> bool:
     """Whether the part that is inserted is copied, or filled, in its place: that is no work to do twice."""
     source = maker(insert.operands[0])
-    copied = source is not None and source.name == "linalg.generic" and len(body(source).operations) == 1
-    return copied and _cut_of(insert) is not None
+    if source is None or _cut_of(insert) is None:
+        return False
+    return source.name == "linalg.fill" or (source.name == "linalg.generic" and len(body(source).operations) == 1)
 
 
 def _put_again(insert: ir.Operation, target: ir.Value) -> ir.Value:

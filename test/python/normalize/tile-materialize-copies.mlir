@@ -119,6 +119,32 @@ func.func @parts(%x: tensor<1xf32>, %y: tensor<2xf32>, %z: tensor<2xf32>) -> (te
   return %b, %c : tensor<3xf32>, tensor<3xf32>
 }
 
+// A part that is filled is one of them, and what follows may be made by an operation whose last operand is no tensor.
+
+// CHECK-LABEL: @filled_part
+// CHECK: %[[E:.*]] = tensor.empty() : tensor<3xi64>
+// CHECK: %[[A:.*]] = tensor.insert_slice %{{.*}} into %[[E]][0]
+// CHECK: %[[OWN:.*]] = tensor.empty() : tensor<3xi64>
+// CHECK: %[[CUT:.*]] = tensor.extract_slice %[[OWN]][0]
+// CHECK: %[[FILL:.*]] = linalg.fill {{.*}} outs(%[[CUT]] : tensor<1xi64>)
+// CHECK: %[[AGAIN:.*]] = tensor.insert_slice %[[FILL]] into %[[OWN]][0]
+// CHECK: %[[PLACE:.*]] = tensor.extract_slice %[[AGAIN]][1]
+// CHECK: %[[B:.*]] = tensor.insert %{{.*}} into %[[PLACE]][%{{.*}}] : tensor<2xi64>
+// CHECK: tensor.insert_slice %[[B]] into %[[AGAIN]][1]
+// CHECK: tensor.insert_slice %{{.*}} into %[[A]][1]
+func.func @filled_part(%n: i64, %z: tensor<2xi64>, %at: index) -> (tensor<3xi64>, tensor<3xi64>) {
+  %c16 = arith.constant 16 : i64
+  %e = tensor.empty() : tensor<3xi64>
+  %s = tensor.extract_slice %e[0] [1] [1] : tensor<3xi64> to tensor<1xi64>
+  %f = linalg.fill ins(%c16 : i64) outs(%s : tensor<1xi64>) -> tensor<1xi64>
+  %a = tensor.insert_slice %f into %e[0] [1] [1] : tensor<1xi64> into tensor<3xi64>
+  %p = tensor.extract_slice %a[1] [2] [1] : tensor<3xi64> to tensor<2xi64>
+  %y = tensor.insert %n into %p[%at] : tensor<2xi64>
+  %b = tensor.insert_slice %y into %a[1] [2] [1] : tensor<2xi64> into tensor<3xi64>
+  %c = tensor.insert_slice %z into %a[1] [2] [1] : tensor<2xi64> into tensor<3xi64>
+  return %b, %c : tensor<3xi64>, tensor<3xi64>
+}
+
 // -----
 
 // In a loop no tensor is in two results of a branch, and two tensors from before are not one result: to bufferization

@@ -113,6 +113,17 @@ def test_what_does_not_fit_is_an_error(model: tw.Model, x: np.ndarray, message: 
         model(x, np.zeros(32, np.float32))
 
 
+def test_an_error_of_the_run_shows_shapes_not_numbers() -> None:
+    info = helper.make_tensor_value_info
+    inputs = [info(name, TensorProto.FLOAT, [size, 3]) for name, size in (("a", "n"), ("b", "m"))]
+    nodes = [helper.make_node("Add", ["a", "b"], ["y"])]
+    graph = helper.make_graph(nodes, "sum", inputs, [info("y", TensorProto.FLOAT, None)])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    model = tw.compile(proto, sizes="general")
+    with pytest.raises(UserError, match=r"; got a \[4, 3\], b \[5, 3\]$"):
+        model(np.zeros((4, 3), np.float32), np.zeros((5, 3), np.float32))
+
+
 def test_more_than_memory_holds_ends_the_call_alone(model: tw.Model) -> None:
     """Rows that lie upon each other take no memory, a result of as many does."""
     many = np.lib.stride_tricks.as_strided(np.zeros((1, 1, 48), np.float32), (1 << 20, 1 << 24, 48), (0, 0, 4))

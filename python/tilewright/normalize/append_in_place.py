@@ -175,9 +175,7 @@ def _in_place(function: ir.Operation, found: _Continued) -> None:
         sizes = _sizes(found.empty)
         total = sizes[found.axis]
         assert isinstance(total, ir.Value)
-        index = ir.IndexType.get()
-        axis = create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, found.axis)})
-        held = create("tensor.dim", [room, axis], index)
+        held = _dim(room, found.axis)
         wide, flag = ir.IntegerType.get_signless(64), ir.IntegerType.get_signless(1)
         fits = create("arith.cmpi", [total, held], flag, {"predicate": ir.IntegerAttr.get(wide, _NOT_ABOVE)})
         message = f"no room for output {name}, whose dimension {found.axis} is"
@@ -186,8 +184,12 @@ def _in_place(function: ir.Operation, found: _Continued) -> None:
         whole = _start(room, sizes)
     readers = [use for use in uses(past) if use[0].name != "tensor.dim" and use[0] != found.past.op]
     if readers:
-        with ir.InsertionPoint(found.past.op):
-            old = _start(room, found.past.sizes)
+        with ir.InsertionPoint.at_block_begin(block):  # they may come before the past is put into the result
+            sizes = _sizes_of(past)
+            old = _start(room, sizes)
+        for known, size in zip(found.past.sizes, sizes, strict=True):  # new rows begin where these end, visibly
+            if isinstance(size, ir.Value) and isinstance(known, ir.Value) and _is_size_of(past, known):
+                known.replace_all_uses_with(size)
         for reader, number in readers:
             reader.operands[number] = old
     _put(found, whole)
@@ -233,6 +235,25 @@ def _sizes(empty: ir.Operation) -> list[_Size]:
     rest = iter(empty.operands)
     shape = ir.RankedTensorType(empty.results[0].type).shape
     return [next(rest) if ir.ShapedType.is_dynamic_size(n) else n for n in shape]
+
+
+def _sizes_of(value: ir.Value) -> list[_Size]:
+    """All sizes of a tensor, at the current insertion point."""
+    shape = ir.RankedTensorType(value.type).shape
+    return [_dim(value, d) if ir.ShapedType.is_dynamic_size(n) else n for d, n in enumerate(shape)]
+
+
+def _is_size_of(value: ir.Value, size: ir.Value) -> bool:
+    """Whether the IR says that a number is a size of a tensor."""
+    op = maker(size)
+    return op is not None and op.name == "tensor.dim" and op.operands[0] == value
+
+
+def _dim(value: ir.Value, dim: int) -> ir.Value:
+    """A size of a tensor that a run brings, at the current insertion point."""
+    index = ir.IndexType.get()
+    number = create("arith.constant", [], index, {"value": ir.IntegerAttr.get(index, dim)})
+    return create("tensor.dim", [value, number], index)
 
 
 def _start(room: ir.Value, sizes: Sequence[_Size]) -> ir.Value:

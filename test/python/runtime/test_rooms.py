@@ -35,6 +35,28 @@ def joined() -> onnx.ModelProto:
     return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
 
 
+def test_what_reads_the_past_before_rows_are_put_behind_it() -> None:
+    """The new rows are made of the past; a result beside it, too."""
+    value, made = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+    nodes = [
+        made("Abs", ["past"], ["sizes"]),
+        made("ReduceMax", ["sizes"], ["most"], axes=[0]),
+        made("Concat", ["past", "most"], ["present"], axis=0),
+    ]
+    kind = onnx.TensorProto.FLOAT
+    outputs = [value("present", kind, ["all", 3]), value("sizes", kind, ["n", 3])]
+    graph = onnx.helper.make_graph(nodes, "early", [value("past", kind, ["n", 3])], outputs)
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    model = tw.compile(proto, threads=1, append_in_place=True, sizes="general")
+    past = rows(1, 5, 0)[0]
+    for _ in range(3):
+        expected = np.abs(past)
+        present, sizes = model(past)
+        np.testing.assert_array_equal(sizes, expected)
+        np.testing.assert_array_equal(present, np.concatenate([past, expected.max(0, keepdims=True)]))
+        past = present
+
+
 @pytest.fixture(scope="module")
 def model() -> tw.Model:
     return tw.compile(joined(), threads=1, append_in_place=True).general

@@ -117,6 +117,11 @@ def constant_of(value: ir.Value) -> float | int | None:
     return attribute.value if isinstance(attribute, ir.FloatAttr | ir.IntegerAttr) else None
 
 
+def may_trap(op: ir.Operation) -> bool:
+    """Whether an operation on numbers may end the process: an assertion may stand before it for that reason."""
+    return ("div" in op.name or "rem" in op.name) and constant_of(op.operands[1]) in (None, 0, -1)
+
+
 def is_zeros(value: ir.Value) -> bool:
     """Whether a tensor is filled with a constant zero."""
     op = maker(value)

@@ -8,12 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tilewright.ir.generics import maker, walk
+from tilewright.ir.generics import maker, may_trap, walk
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
-
-#: Operations on numbers that may trap: an assertion may stand before them for that reason.
-_TRAPS = ("div", "rem")
 
 
 @register
@@ -90,6 +87,6 @@ def _maker(value: ir.Value, block: ir.Block) -> ir.Operation | None:
 def _moves(op: ir.Operation) -> bool:
     if op.name in ("cf.assert", "tensor.dim"):
         return True
-    if not op.name.startswith(("arith.", "index.")) or any(part in op.name for part in _TRAPS):
+    if not op.name.startswith(("arith.", "index.")) or may_trap(op):
         return False
     return not any(isinstance(value.type, ir.ShapedType) for value in (*op.operands, *op.results))

@@ -9,7 +9,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from tilewright.ir.generics import body, create, create_like, loops_of, maker, maps, open_sizes, place_of, uses
+from tilewright.ir.generics import (
+    body,
+    create,
+    create_like,
+    loops_of,
+    maker,
+    maps,
+    may_trap,
+    open_sizes,
+    place_of,
+    uses,
+)
 from tilewright.ir.units import symbol_of
 from tilewright.ir.views import create_joined, groups_of
 from tilewright.mlir import ir
@@ -143,10 +154,12 @@ def _extents(value: ir.Value) -> list[_Size]:
     """The sizes of a tensor; -1 where a run brings one and nothing here says which value it is."""
     shape = list(ir.RankedTensorType(value.type).shape)
     op = maker(value)
-    if _DYNAMIC not in shape or op is None:
+    if _DYNAMIC not in shape:
         return _with(shape, [])
-    if op.name == "tensor.insert_slice":
-        return _extents(op.operands[1])
+    while op is not None and op.name == "tensor.insert_slice":
+        op = maker(op.operands[1])
+    if op is None:
+        return _with(shape, [])
     if op.name == "tensor.extract_slice":
         parts = _parts(op, 1)
         return parts[1] if parts is not None and len(parts[1]) == len(shape) else _with(shape, [])
@@ -163,7 +176,7 @@ def _given(op: ir.Operation) -> list[ir.Value]:
         return list(op.operands)
     if op.name == "tensor.expand_shape":
         return list(op.operands)[1:]
-    return open_sizes(op) if op.name in ("linalg.generic", "linalg.fill") else []
+    return open_sizes(op) if op.name in ("linalg.generic", "linalg.fill") and len(op.results) == 1 else []
 
 
 def _with(shape: Sequence[int], given: Sequence[ir.Value]) -> list[_Size]:
@@ -198,7 +211,7 @@ def _collect(value: ir.Value, block: ir.Block, chain: list[ir.Operation]) -> boo
     if op is None or op.block != block or op in chain:
         return True
     plain = op.name.startswith("arith.") and not any(isinstance(v.type, ir.ShapedType) for v in op.operands)
-    if not plain and not (op.name == "tensor.dim" and maker(op.operands[0]) is None):
+    if (not plain or may_trap(op)) and not (op.name == "tensor.dim" and maker(op.operands[0]) is None):
         return False
     numbers = [operand for operand in op.operands if not isinstance(operand.type, ir.ShapedType)]
     if not all(_collect(operand, block, chain) for operand in numbers):

@@ -130,3 +130,42 @@ func.func @main(%x: tensor<8x4xf32>) -> (tensor<5x4xf32>, tensor<1x4xf32>) {
   %m = tensor.extract_slice %d[1, 0] [1, 4] [1, 1] : tensor<8x4xf32> to tensor<1x4xf32>
   return %l, %m : tensor<5x4xf32>, tensor<1x4xf32>
 }
+
+// -----
+
+#id = affine_map<(i, j) -> (i, j)>
+
+// A division that might end the process stays behind the assertion that it relies on; one by a constant moves.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[HALF:.*]] = arith.divui %{{.*}}, %c2
+// CHECK: linalg.generic
+// CHECK: cf.assert
+// CHECK: %[[AT:.*]] = arith.divui
+// CHECK: tensor.extract_slice %{{.*}}[%[[AT]], 0]
+// CHECK: tensor.extract_slice %{{.*}}[%[[HALF]], 0]
+// CHECK: linalg.generic
+func.func @main(%x: tensor<?x4xf32>, %n: index) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %s = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %e = tensor.empty(%s) : tensor<?x4xf32>
+  %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = math.exp %p : f32
+    linalg.yield %m : f32
+  } -> tensor<?x4xf32>
+  %some = arith.cmpi ne, %n, %c0 : index
+  cf.assert %some, "none"
+  %at = arith.divui %s, %n : index
+  %k = tensor.extract_slice %a[%at, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<1x4xf32>
+  %b = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<?x4xf32>) outs(%e : tensor<?x4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = math.sin %p : f32
+    linalg.yield %m : f32
+  } -> tensor<?x4xf32>
+  %half = arith.divui %s, %c2 : index
+  %l = tensor.extract_slice %b[%half, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<1x4xf32>
+  return %k, %l : tensor<1x4xf32>, tensor<1x4xf32>
+}

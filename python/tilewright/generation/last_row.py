@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
+
+log = logging.getLogger("tilewright")
 
 #: Slice takes its numbers as inputs since this version of ONNX's operators.
 _SLICE = 10
@@ -61,8 +64,13 @@ def _read(model: Any, onnx: Any) -> Any:
             return None
     except Exception:  # a damaged file: the compiler says what is wrong with it
         return None
-    outside = proto is not None and any(t.data_location == t.EXTERNAL for t in proto.graph.initializer)
-    return None if outside else proto
+    if proto is None or not any(t.data_location == t.EXTERNAL for t in proto.graph.initializer):
+        return proto
+    log.info(
+        "the logits of all tokens are computed, as the weights are in other files: let the model's last operator "
+        "return those of the last token, or save it with its weights in one file"
+    )
+    return None
 
 
 def _fits(proto: Any, name: str) -> bool:

@@ -134,7 +134,9 @@ def _check_header(data: Any, where: str) -> None:
     version = data.get("version")
     if version not in (VERSION, _APPENDING):
         advice = "update tilewright" if isinstance(version, int) and version > VERSION else "compile the model again"
-        raise UserError(f"{where} has format version {version}, this run-time reads {VERSION}: {advice}")
+        raise UserError(
+            f"{where} has format version {version}, this run-time reads {VERSION} and {_APPENDING}: {advice}"
+        )
 
 
 def _convert(data: dict[str, Any]) -> dict[str, Any]:

@@ -35,13 +35,15 @@ def test_only_the_last_row_is_returned(form: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(row, whole(**feeds)["logits"][:, -1:], atol=1e-6)
 
 
-def test_what_stays_as_it_is(tmp_path: Path) -> None:
+def test_what_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     model = decoder("export", dynamic=True, **SIZES)
     assert with_last_row(model, "other") is model
     assert with_last_row("module {\n}", "logits") == "module {\n}"
     assert with_last_row(b"no model", "logits") == b"no model"
     onnx.save(model, str(tmp_path / "apart.onnx"), save_as_external_data=True, location="weights", size_threshold=0)
     path = tmp_path / "apart.onnx"
-    assert with_last_row(path, "logits") is path
+    with caplog.at_level("INFO", "tilewright"):
+        assert with_last_row(path, "logits") is path
+    assert "logits of all tokens are computed, as the weights are in other files" in caplog.text
     model.graph.output[0].type.tensor_type.shape.dim.pop()
     assert with_last_row(model, "logits") is model

@@ -77,7 +77,7 @@ def edit_manifest(model, folder, **changes):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 99}, "format version 99, this run-time reads 1: update tilewright"),
+        ({"version": 99}, "format version 99, this run-time reads 1 and 2: update tilewright"),
         ({"version": 0}, "format version 0, .*: compile the model again"),
         ({"format": "other"}, "is not a compiled Tilewright model"),
         ({"inputs": [{"name": "x"}]}, "lacks or mistypes a field"),

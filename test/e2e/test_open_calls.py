@@ -124,6 +124,26 @@ def test_an_error_of_the_run_shows_shapes_not_numbers() -> None:
         model(np.zeros((4, 3), np.float32), np.zeros((5, 3), np.float32))
 
 
+def test_a_task_reads_turned_what_it_makes_itself() -> None:
+    """y @ y.T @ x, y centered: no task between can copy y, which is made and read in one task of all rows."""
+    info = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("ReduceMean", ["x", "axes"], ["mean"]),
+        helper.make_node("Sub", ["x", "mean"], ["y"]),
+        helper.make_node("Transpose", ["y"], ["turned"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["y", "turned"], ["scores"]),
+        helper.make_node("MatMul", ["scores", "x"], ["z"]),
+    ]
+    inputs, outputs = ([info(name, TensorProto.FLOAT, ["b", "n", 8])] for name in ("x", "z"))
+    graph = helper.make_graph(nodes, "self", inputs, outputs, [numpy_helper.from_array(np.array([2]), "axes")])
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    model = tw.compile(proto, sizes="general")
+    for shape in ((2, 7, 8), (1, 1, 8), (3, 50, 8)):
+        x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+        y = x - x.mean(2, keepdims=True)
+        np.testing.assert_allclose(model(x)[0], y @ y.transpose(0, 2, 1) @ x, rtol=1e-4, atol=1e-4)
+
+
 def test_more_than_memory_holds_ends_the_call_alone(model: tw.Model) -> None:
     """Rows that lie upon each other take no memory, a result of as many does."""
     many = np.lib.stride_tricks.as_strided(np.zeros((1, 1, 48), np.float32), (1 << 20, 1 << 24, 48), (0, 0, 4))

@@ -37,10 +37,16 @@ def is_shared(op: LinalgOp, access: Access) -> bool:
     """
     if not (op.welded and access.pure and op.reuse(access) >= _SHARED_ROWS and decisions.TASK.on(op.op)):
         return False
+    return not (is_made_inside(op, access) or op.dynamic or is_dynamic(access.value))
+
+
+def is_made_inside(op: LinalgOp, access: Access) -> bool:
+    """Whether an operand's maker is in the task of its reader: no task between them can copy it."""
     made = maker(access.value)
-    if made is not None and decisions.TASK.on(made) and decisions.TASK.read(made) == decisions.TASK.read(op.op):
-        return False
-    return not (op.dynamic or is_dynamic(access.value))
+    while made is not None and made.name.startswith("tensor.") and len(made.operands):  # another view of it
+        made = maker(made.operands[0])
+    both = made is not None and decisions.TASK.on(made) and decisions.TASK.on(op.op)
+    return both and decisions.TASK.read(made) == decisions.TASK.read(op.op)
 
 
 def _evicts(op: LinalgOp, access: Access, machine: Machine) -> bool:

@@ -10,7 +10,7 @@ from math import ceil, gcd, prod
 
 from tilewright.ir.structure import Access, Kind, LinalgOp, Weights, is_dynamic
 from tilewright.plan.cpu import blocking
-from tilewright.plan.cpu.copies import FEW_ROWS, copy_pays, is_shared
+from tilewright.plan.cpu.copies import FEW_ROWS, copy_pays, is_made_inside, is_shared
 from tilewright.plan.cpu.dot_product import Dot, dot_of
 from tilewright.plan.cpu.gemv import FEW_VECTORS, stream_rows
 from tilewright.plan.cpu.images import (
@@ -387,7 +387,7 @@ def layouts(op: LinalgOp, tiling: Tiling, machine: Machine, weights: Weights) ->
         if dot is not None and not weights.only(access.value):
             loops = [d for d in access.dims if d not in (roles.lane, dot.depth)]
             copies[roles.lane_operand] = str(copy_in_groups(tiling, [*loops, roles.lane, dot.depth], dot.group))
-    elif is_copied(op, roles, machine, weights):
+    elif is_copied(op, roles, machine, weights) and not (copies_apart(op, tiling) and is_made_inside(op, access)):
         block = tiling.register[roles.lane]
         perm = [t for t in range(rank) if t != at]
         if tiling.task[roles.lane] > block and not is_dynamic(access.value):

@@ -16,11 +16,14 @@ from tilewright.ir.text import parse
 from tilewright.ir.units import symbol_of
 
 #: Ops whose result is another view of their first operand.
-_VIEWS = ("memref.subview", "memref.cast", "memref.expand_shape", "memref.collapse_shape", "memref.reinterpret_cast")
+_VIEWS = tuple(
+    "memref.subview memref.cast memref.expand_shape memref.collapse_shape memref.reinterpret_cast "
+    "memref.assume_alignment".split()
+)
 #: Ops that read memory by all their memref operands, and those that write by one, by its position.
 _READS = ("tile.load", "memref.load", "vector.load", "vector.transfer_read")
 _WRITES = {"tile.store": 1, "memref.store": 1, "tile.copy": 1, "memref.copy": 1}
-_NEUTRAL = ("memref.dim", "memref.assume_alignment")
+_NEUTRAL = ("memref.dim",)
 
 
 @dataclass(frozen=True)

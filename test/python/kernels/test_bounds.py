@@ -181,3 +181,140 @@ def test_modules_of_layer_3_are_checked() -> None:
     np.testing.assert_array_equal(tw.compile(COPY + main.format(3))(x)[0], x)
     with pytest.raises(UserError, match="tile.load reaches place 3 of argument 0"):
         tw.compile(COPY + main.format(4))
+
+
+#: Kernels of @k(%u, %x, %at, %y) whose places have wrapped around, or are negative, where forms say other things.
+WRAPPED = {
+    "least of a product": """
+  %a = arith.muli %i, %c62 : index
+  %p = arith.minsi %a, %c1 : index
+  %e = memref.load %x[%p] : memref<?xf32>
+""",
+    "least of a narrow product": """
+  %a = arith.muli %i, %c30 : index
+  %b = arith.index_cast %a : index to i32
+  %d = arith.minsi %b, %one : i32
+  %p = arith.index_cast %d : i32 to index
+  %e = memref.load %x[%p] : memref<?xf32>
+""",
+    "product behind a mask": """
+  %m = arith.maxsi %u, %c0 : index
+  %p = arith.muli %m, %c64 : index
+  %left = arith.subi %size, %p : index
+  %t = tile.load %x[%p] valid (%left) : memref<?xf32>, !tile.tile<8xf32>
+  %e = tile.extract %t[0] : !tile.tile<8xf32> -> f32
+""",
+    "sum with an index": """
+  %idx = tile.load %at[%c0] : memref<8xi64>, !tile.tile<8xi64>
+  %t = tile.load %x[%c1] indices %idx along 0 : memref<?xf32>, !tile.tile<8xf32> (indices !tile.tile<8xi64>)
+  %e = tile.extract %t[0] : !tile.tile<8xf32> -> f32
+""",
+    "stride of a view": """
+  %v = memref.subview %x[0] [5] [%u] : memref<?xf32> to memref<5xf32, strided<[?]>>
+  %e = memref.load %v[%c1] : memref<5xf32, strided<[?]>>
+""",
+    "size of a view": """
+  %w = arith.subi %c0, %u : index
+  %m = arith.minsi %w, %c1 : index
+  %v = memref.subview %x[0] [%m] [1] : memref<?xf32> to memref<?xf32, strided<[1]>>
+  %e = memref.load %x[%c0] : memref<?xf32>
+""",
+    "step of a loop": """
+  %w = arith.subi %c0, %u : index
+  scf.for %l = %c0 to %c1 step %w {
+    %f = memref.load %x[%l] : memref<?xf32>
+    memref.store %f, %y[%c0] : memref<8xf32>
+  }
+  %e = memref.load %x[%c0] : memref<?xf32>
+""",
+}
+
+
+def around(lines: str) -> str:
+    return f"""
+tile.kernel @k(%u: index, %x: memref<?xf32>, %at: memref<8xi64>, %y: memref<8xf32>) grid(%i) {{
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %c30 = arith.constant {2**30} : index
+  %c62 = arith.constant {2**62} : index
+  %one = arith.constant 1 : i32
+  %size = memref.dim %x, %c0 : memref<?xf32>
+  {lines.strip()}
+  memref.store %e, %y[%c0] : memref<8xf32>
+  tile.return
+}}
+"""
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_places_that_wrap_around_are_not_taken_for_others(name: str) -> None:
+    x, at = np.arange(64, dtype=np.float32), np.array([0, 1, 2, 3, 4, 5, 6, 2**63 - 1])
+    u = 2**62 if name == "stride of a view" else 3 * 2**56
+    with pytest.raises(UserError, match="reached out of x: a check in the code"):
+        tw.kernel(around(WRAPPED[name]))(u, x, at, np.zeros(8, np.float32), grid=[3])
+
+
+def test_accesses_of_loops_that_do_not_run_are_no_errors() -> None:
+    loop = """
+  scf.for %l = %c0 to {} step %c1 {{
+    %f = memref.load %x[%c64] : memref<?xf32>
+    memref.store %f, %y[%c1] : memref<8xf32>
+  }}
+  %e = memref.load %x[%c1] : memref<?xf32>
+"""
+    x, at = np.arange(64, dtype=np.float32), np.zeros(8, np.int64)
+    for bound in ("%c0", "%u"):
+        y = tw.kernel(around(loop.format(bound)))(0, x, at, np.zeros(8, np.float32), grid=[1])["y"]
+        assert y[0] == 1
+    with pytest.raises(UserError, match="memref.load reached out of x: a check"):
+        tw.kernel(around(loop.format("%u")))(1, x, at, np.zeros(8, np.float32), grid=[1])
+    with pytest.raises(UserError, match="reaches place 64 of x"):
+        tw.kernel(around(loop.format("%c1")))(0, x, at, np.zeros(8, np.float32), grid=[1])
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (
+            """%v = memref.subview %x[0] [5] [%u] : memref<?xf32> to memref<5xf32, strided<[?]>>
+  %w = memref.cast %v : memref<5xf32, strided<[?]>> to memref<5xf32, strided<[1000000]>>
+  %e = memref.load %w[%c1] : memref<5xf32, strided<[1000000]>>""",
+            "what memref.cast accesses cannot be checked",
+        ),
+        (
+            """%v = memref.cast %x : memref<?xf32> to memref<*xf32>
+  %w = memref.cast %v : memref<*xf32> to memref<1000000xf32>
+  %e = memref.load %w[%c64] : memref<1000000xf32>""",
+            "what memref.cast accesses cannot be checked",
+        ),
+        (
+            """%p = llvm.mlir.zero : !llvm.ptr
+  %e = llvm.load %p : !llvm.ptr -> f32""",
+            "what llvm.load accesses cannot be checked",
+        ),
+        (
+            """%b = tile.alloc : memref<8xf32>
+  %v = memref.subview %x[%u] [8] [1] : memref<?xf32> to memref<8xf32, strided<[1], offset: ?>>
+  %t = tile.async {
+    tile.copy %v to %b : memref<8xf32, strided<[1], offset: ?>>, memref<8xf32>
+  }
+  tile.await %t
+  %e = memref.load %b[%c0] : memref<8xf32>""",
+            "no check can stand there: copy outside of tile.async",
+        ),
+    ],
+)
+def test_what_states_or_reaches_unseen_is_refused(lines: str, words: str) -> None:
+    x, at = np.arange(64, dtype=np.float32), np.zeros(8, np.int64)
+    with pytest.raises(UserError, match=words):
+        tw.kernel(around(lines))(1, x, at, np.zeros(8, np.float32), grid=[1])
+
+
+def test_what_is_said_of_alignment_is_a_view() -> None:
+    kernel = tw.kernel(
+        around("""%z = memref.assume_alignment %x, 4 : memref<?xf32>
+  %e = memref.load %z[%c1] : memref<?xf32>""")
+    )
+    x = next(argument for argument in kernel.signature.arguments if argument.name == "x")
+    assert x.reads and not x.writes

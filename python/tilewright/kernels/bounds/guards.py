@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tilewright.core.errors import UserError
 from tilewright.ir import decisions
+from tilewright.ir.diagnostics import located
 from tilewright.ir.generics import create, create_fill
 from tilewright.ir.units import symbol_of
 from tilewright.kernels.bounds.forms import slices_of
@@ -39,11 +41,15 @@ class Guards:
 
         Args:
             followers: proven accesses, some of which may be through views that are checked.
+
+        Raises:
+            UserError: an access stands where no check can.
         """
         numbers = {doubt.site.op: number for number, doubt in enumerate(self.doubts)}
         known = {doubt.site.op: doubt for doubt in self.doubts}
         for op in [*known, *(op for op in followers if op not in known)]:
             if op.name == "memref.subview" and op in known:
+                self._refuse_async(op)
                 with ir.InsertionPoint(op), op.location:
                     self._views[op.results[0]] = self._view(op, known[op], numbers[op])
         for op in [*known, *(op for op in followers if op not in known)]:
@@ -58,6 +64,7 @@ class Guards:
                 parts.append(self._condition(op, doubt))
             if not parts:
                 return
+            self._refuse_async(op)
             inside = parts[0]
             for part in parts[1:]:
                 inside = create("arith.andi", [inside, part], inside.type)
@@ -71,6 +78,17 @@ class Guards:
                 self._mark(number)
             scf.YieldOp([_zero(result.type) for result in op.results])
 
+    def _refuse_async(self, op: ir.Operation) -> None:
+        """Raise where an access stands among copies in the background, which a condition would keep from it."""
+        if op.parent.operation.name == "tile.async":
+            raise located(
+                UserError(
+                    f"kernel {symbol_of(self.kernel)}{line_of(op)}: {op.name} in tile.async is not proven to stay "
+                    "inside, and no check can stand there: copy outside of tile.async, or ask for checks=False"
+                ),
+                op,
+            )
+
     def _mark(self, number: int) -> None:
         one = create("arith.constant", [], _type("i64"), {"value": ir.Attribute.parse("1 : i64")})
         ir.Operation.create("memref.store", operands=[one, self.marks, _index(number)])
@@ -80,10 +98,8 @@ class Guards:
         offsets, sizes, strides = ([_value(part) for part in parts] for parts in slices_of(op))
         tests, empty = [], []
         for dim in sorted(doubt.dims):
-            last = _add(offsets[dim], _mul(_add(sizes[dim], _index(-1)), strides[dim]))
-            ends = (create("arith.minsi", [offsets[dim], last], last.type), _most(offsets[dim], last))
-            tests += _inside(ends[0], ends[1], op.operands[0], dim)
-            tests.append(_compare(_SLT, sizes[dim], _add(_size(op.operands[0], dim), _index(1))))
+            tests += _inside(offsets[dim], offsets[dim], op.operands[0], dim)
+            tests.append(_ends_inside(offsets[dim], sizes[dim], strides[dim], _size(op.operands[0], dim)))
         for size in sizes:
             tests.append(_compare(_SGE, size, _index(0)))
             empty.append(_compare(_EQ, size, _index(0)))
@@ -256,6 +272,14 @@ def _mul(a: ir.Value, b: ir.Value) -> ir.Value:
     return create("arith.muli", [a, b], a.type)
 
 
+def _minus(a: ir.Value, b: ir.Value) -> ir.Value:
+    return create("arith.subi", [a, b], a.type)
+
+
+def _divide(a: ir.Value, b: ir.Value) -> ir.Value:
+    return create("arith.divsi", [a, b], a.type)
+
+
 def _least(a: ir.Value, b: ir.Value) -> ir.Value:
     return create("arith.minsi", [a, b], a.type)
 
@@ -291,10 +315,18 @@ def _size(memory: ir.Value, dim: int) -> ir.Value:
 
 
 def _inside(low: ir.Value, high: ir.Value, memory: ir.Value, dim: int) -> list[ir.Value]:
-    """Both ends are looked at: where the least place is inside, the sum that gives the greatest one cannot overflow."""
+    """The least place is inside, and the greatest one too; a sum that wraps around is below the least place."""
     size = _size(memory, dim)
     tests = [_compare(_SGE, low, _index(0)), _compare(_SLT, low, size)]
-    return tests if high == low else [*tests, _compare(_SLT, high, size)]
+    return tests if high == low else [*tests, _compare(_SLT, high, size), _compare(_SGE, high, low)]
+
+
+def _ends_inside(offset: ir.Value, count: ir.Value, stride: ir.Value, size: ir.Value) -> ir.Value:
+    """Whether the last place of a view is inside, where its first one is. Nothing here overflows: quotients do not."""
+    steps = _most(_add(count, _index(-1)), _index(1))
+    after, before = (_divide(room, steps) for room in (_minus(_add(size, _index(-1)), offset), offset))
+    fits = _all([_compare(_SGE, after, stride), _compare(_SGE, stride, _minus(_index(0), before))])
+    return _any([_compare(_SLT, count, _index(2)), fits])
 
 
 def _sizes_agree(op: ir.Operation, dim: int) -> ir.Value:

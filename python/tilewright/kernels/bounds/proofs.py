@@ -13,7 +13,7 @@ from tilewright.core.errors import UserError
 from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located
 from tilewright.ir.units import symbol_of
-from tilewright.kernels.bounds.forms import Form, Forms
+from tilewright.kernels.bounds.forms import ANY, SIZES, Form, Forms
 from tilewright.kernels.bounds.sites import Reach, Site, sites_of
 from tilewright.mlir import ir
 
@@ -61,12 +61,12 @@ def _bound(kernel: ir.Operation, launch: ir.Operation) -> Forms | None:
         if isinstance(operand.type, ir.ShapedType):
             kind = ir.ShapedType(operand.type)
             sizes[argument] = [None if kind.is_dynamic_dim(d) else kind.get_dim_size(d) for d in range(kind.rank)]
-    forms = Forms(sizes)
+    forms = Forms(sizes, launch.parent.operation.name == "func.func")
     for at, (coordinate, bound) in enumerate(zip(arguments[len(arguments) - rank :], operands[:rank], strict=True)):
         number = integer_constant(bound)
         if number is not None and number <= 0:
             return None
-        last = float("inf") if number is None else number - 1
+        last = SIZES[1] if number is None else number - 1
         forms.bind(coordinate, (0, last), number is not None, f"coordinate {at}")
     return forms
 
@@ -75,12 +75,19 @@ def _unproven(site: Site, forms: Forms, kernel: ir.Operation) -> frozenset[int]:
     dims = []
     for reach in site.reaches:
         size = forms.size(site.memory, reach.dim)
-        below = forms.interval(reach.low)[0] < 0
-        above = all(forms.interval(high.plus(size, -1))[1] >= 0 for high in reach.highs)
+        low, high = forms.interval(reach.low)
+        below = low < 0
+        above = high > ANY[1] or not any(_is_below(high, size, forms) for high in reach.highs)
         if below or above:
             _refute(site, reach, below, size, forms, kernel)
             dims.append(reach.dim)
     return frozenset(dims)
+
+
+def _is_below(place: Form, size: Form, forms: Forms) -> bool:
+    """Whether a place is below a size, as numbers of the machine: one that wraps around is smaller than its form."""
+    over = place.plus(size, -1)
+    return forms.interval(over)[1] < 0 and (not over.terms or forms.interval(size)[1] <= ANY[1])
 
 
 def _refute(site: Site, reach: Reach, below: bool, size: Form, forms: Forms, kernel: ir.Operation) -> None:
@@ -90,8 +97,8 @@ def _refute(site: Site, reach: Reach, below: bool, size: Form, forms: Forms, ker
         UserError: it does.
     """
     end = reach.low if below else reach.highs[0].plus(size, -1)
-    certain = site.is_certain and not site.masked and reach.exact
-    if not certain or size.terms or not forms.is_attained(end):
+    certain = site.is_certain(forms) and not site.masked and reach.exact
+    if not certain or size.terms or not forms.is_attained(end) or not forms.fits(end):
         return
     place = forms.interval(reach.low)[0] if below else forms.interval(reach.highs[0])[1]
     where = ", ".join(f"{name} = {value}" for name, value in forms.corner(end, not below).items())
@@ -114,7 +121,7 @@ def _unequal(site: Site, forms: Forms, kernel: ir.Operation) -> frozenset[int]:
         low, high = forms.interval(forms.size(target, dim).plus(forms.size(source, dim), -1))
         if low == high == 0 or ("fill" in site.op.attributes and low >= 0):
             continue
-        if low == high and site.is_certain:
+        if low == high and site.is_certain(forms):
             raise located(
                 UserError(
                     f"kernel {symbol_of(kernel)}{line_of(site.op)}: {site.op.name} between memories whose sizes along "
@@ -135,10 +142,12 @@ def _casts(kernel: ir.Operation) -> list[ir.Operation]:
 def _cast_holds(op: ir.Operation, forms: Forms) -> bool:
     """Whether a type that states more sizes than its source had states those that are there."""
     source, result = op.operands[0], op.results[0]
+    if not all(isinstance(value.type, ir.MemRefType) for value in (source, result)):
+        return False  # whoever casts it back states sizes and strides anew
     kinds = ir.MemRefType(source.type), ir.MemRefType(result.type)
     if op.name == "memref.cast":
         sizes = [(forms.size(source, d), forms.size(result, d)) for d in range(kinds[0].rank)]
-        return all(forms.interval(a.plus(b, -1)) == (0, 0) for a, b in sizes)
+        return _layout_holds(*kinds) and all(forms.interval(a.plus(b, -1)) == (0, 0) for a, b in sizes)
     if kinds[0].has_static_shape:
         return True
     groups = [[ir.IntegerAttr(d).value for d in group] for group in op.attributes["reassociation"]]
@@ -146,10 +155,20 @@ def _cast_holds(op: ir.Operation, forms: Forms) -> bool:
         whole, product = forms.size(source, dim), 1
         for inner in group:
             size = forms.size(result, inner)
-            product = 0 if size.terms else product * size.constant
+            if size.terms:
+                return False
+            product *= size.constant
         if whole.terms or whole.constant != product:
             return False
     return True
+
+
+def _layout_holds(source: ir.MemRefType, result: ir.MemRefType) -> bool:
+    """Whether a cast states no stride and no offset that its source's type does not state."""
+    unknown = ir.ShapedType.get_dynamic_stride_or_offset()
+    (strides, offset), (stated, start) = source.get_strides_and_offset(), result.get_strides_and_offset()
+    pairs = zip([*strides, offset], [*stated, start], strict=True)
+    return all(after in (before, unknown) for before, after in pairs)
 
 
 # What messages say ----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import inf
 
 from tilewright.ir.generics import descendants
-from tilewright.kernels.bounds.forms import Form, Forms, slices_of
+from tilewright.kernels.bounds.forms import ANY, Form, Forms, slices_of
 from tilewright.mlir import ir
 
 #: Operations that lie in a kernel and touch no memory that it is given, whatever their operands are.
@@ -21,6 +21,7 @@ _NO_ACCESS = frozenset(
 #: Position of the memory among the operands of operations on single elements, or on tiles.
 _MEMORY = {"tile.load": 0, "tile.store": 1, "memref.load": 0, "memref.store": 1, "memref.atomic_rmw": 1}
 _PARENTS = ("tile.kernel", "scf.for")
+_GREATEST_STEP = 2**32  # of a tile's elements in memory: products with sizes of tiles do not overflow
 
 
 @dataclass(frozen=True)
@@ -56,30 +57,33 @@ class Site:
     reaches: tuple[Reach, ...]
     masked: bool = False
 
-    @property
-    def is_certain(self) -> bool:
+    def is_certain(self, forms: Forms) -> bool:
         """Whether each task makes this access: it stands in loops that run, and under no condition."""
         at = self.op
         while at.name != "tile.kernel":
             at = at.parent.operation
-            if at.name not in _PARENTS:
+            if at.name not in _PARENTS or (at.name == "scf.for" and not forms.runs(at)):
                 return False
-        return True
+        return forms.is_made
 
 
 def sites_of(kernel: ir.Operation, forms: Forms) -> tuple[list[Site], list[ir.Operation]]:
     """The accesses of a kernel, in order, and the operations whose accesses nobody knows."""
     sites, unknown = [], []
     for op in descendants(kernel):
-        memories = [value for value in op.operands if isinstance(value.type, ir.MemRefType)]
+        memories = [value for value in op.operands if isinstance(value.type, ir.MemRefType | ir.UnrankedMemRefType)]
+        if any(str(value.type).startswith("!llvm.ptr") for value in op.operands):
+            unknown.append(op)
         if not memories or op.name in _NO_ACCESS:
             continue
         if op.name in _MEMORY:
             memory = op.operands[_MEMORY[op.name]]
+            if any(abs(step) > _GREATEST_STEP for step in _integers(op, "steps")):
+                unknown.append(op)
             sites.append(_tile_site(op, memory, forms) if op.name.startswith("tile.") else _element(op, memory, forms))
         elif op.name == "memref.subview":
             sites.append(_view(op, forms))
-        elif op.name in ("tile.copy", "memref.copy"):
+        elif op.name in ("tile.copy", "memref.copy") and all(isinstance(m.type, ir.MemRefType) for m in memories):
             sites += [Site(op, memory, ()) for memory in memories]
         else:
             unknown.append(op)
@@ -99,7 +103,8 @@ def _view(op: ir.Operation, forms: Forms) -> Site:
     )
     reaches = []
     for dim, (offset, size, stride) in enumerate(zip(offsets, sizes, strides, strict=True)):
-        last = forms.unknown() if stride.terms else offset.plus(size.plus(-1), stride.constant)
+        known = forms.fits(size) and forms.interval(size)[0] >= 0 and not stride.terms
+        last = offset.plus(size.plus(-1), stride.constant) if known else forms.unknown()
         down = not stride.terms and stride.constant < 0
         reaches.append(Reach(dim, last if down else offset, (offset if down else last,)))
     masked = any(forms.interval(size)[0] <= 0 for size in sizes)
@@ -162,15 +167,15 @@ def _tile_site(op: ir.Operation, memory: ir.Value, forms: Forms) -> Site:
         if parts.interleave > 1 and dim == len(parts.offsets) - 1:
             reaches.append(Reach(dim, place, (place.plus(min(parts.interleave, parts.shape[0]) - 1),)))
         elif dim in parts.dims:
-            reaches.append(_along(parts, parts.dims.index(dim), dim, place, forms))
+            reaches.append(_along(parts, parts.dims.index(dim), memory, place, forms))
         else:
             reaches.append(Reach(dim, place, (place,)))
     return Site(op, memory, tuple(reaches), bool(parts.valid))
 
 
-def _along(parts: TileParts, at: int, dim: int, place: Form, forms: Forms) -> Reach:
+def _along(parts: TileParts, at: int, memory: ir.Value, place: Form, forms: Forms) -> Reach:
     """The reach along dimension `at` of the tile."""
-    size, step = parts.shape[at], parts.steps[at]
+    size, step, dim = parts.shape[at], parts.steps[at], parts.dims[at]
     if at == parts.along:
         low, high = _index_interval(parts.indices)
         if low == -inf:
@@ -181,7 +186,11 @@ def _along(parts: TileParts, at: int, dim: int, place: Form, forms: Forms) -> Re
         size = -(-size // parts.interleave)
     last = [place.plus((size - 1) * step)]
     if parts.valid:
-        last += [place.plus(bound, step).plus(-step) for bound in forms.uppers(parts.valid[at])]
+        bounds = forms.uppers(parts.valid[at])
+        # A bound that wraps around lets more through than its form says. One that ends with the memory cannot.
+        whole = forms.size(memory, dim)
+        bounds = [b for b in bounds if forms.interval(b)[0] >= ANY[0] or not place.plus(b).plus(whole, -1).terms]
+        last += [place.plus(bound, step).plus(-step) for bound in bounds]
     if step >= 0:
         return Reach(dim, place, tuple(last) if step else (place,))
     return Reach(dim, last[0], (place,))

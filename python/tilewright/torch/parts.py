@@ -61,9 +61,11 @@ def runner(module: Any, parts: Sequence[Part]) -> Run:
     """What runs the parts as the graph: its arguments in, its outputs out."""
     arguments = [node for node in module.graph.nodes if node.op == "placeholder"]
     outputs = next(node for node in module.graph.nodes if node.op == "output").args[0]
+    constants = [node for node in module.graph.nodes if node.op == "get_attr" and node in outputs]
+    held = {node: operator.attrgetter(node.target)(module) for node in constants}
 
     def run(*given: Any) -> Sequence[Any]:
-        values = dict(zip(arguments, given, strict=True))
+        values = {**held, **dict(zip(arguments, given, strict=True))}
         for part in parts:
             assert part.run is not None
             results = part.run(*(values[node] for node in part.inputs))
@@ -103,12 +105,12 @@ def _build(module: Any, part: Part, is_elsewhere: Callable[[Any], bool]) -> None
     graph = torch.fx.Graph()
     copies: dict[Any, Any] = {}
     own = set(part.nodes)
-    needed = list(_closure(part.nodes, own, is_elsewhere))
+    needed = _closure(part.nodes, own, is_elsewhere)
     part.inputs = [node for node in module.graph.nodes if node in needed and _is_input(node, is_elsewhere)]
     for node in part.inputs:
         copies[node] = graph.placeholder(node.name)
         copies[node].meta = dict(node.meta)
-    inside = own | set(needed) - set(part.inputs)
+    inside = own | needed - set(part.inputs)
     for node in module.graph.nodes:
         if node in inside:
             copies[node] = graph.node_copy(node, copies.__getitem__)

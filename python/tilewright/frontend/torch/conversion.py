@@ -56,11 +56,14 @@ def simple_onnx_of(program: Any, what: str) -> onnx.ModelProto:
     from onnx_ir.passes import common
     from onnxscript.optimizer import fold_constants_ir
 
-    common.InlinePass()(made.model)
-    fold_constants_ir(made.model)
-    common.RemoveUnusedNodesPass()(made.model)
-    common.CommonSubexpressionEliminationPass()(made.model)
-    return made.model_proto
+    try:
+        common.InlinePass()(made.model)
+        fold_constants_ir(made.model)
+        common.RemoveUnusedNodesPass()(made.model)
+        common.CommonSubexpressionEliminationPass()(made.model)
+        return made.model_proto
+    except Exception as error:  # as those of the exporter: PyTorch can run the graph
+        raise explained(error, what) from error
 
 
 def program_of(
@@ -76,7 +79,7 @@ def program_of(
 
     options = {"optimize": optimize, **({} if dynamic_shapes is None else {"dynamic_shapes": dynamic_shapes})}
     try:
-        with _quiet(), torch.no_grad(), read_once():
+        with read_once(), _quiet(), torch.no_grad():  # one export at a time: levels of loggers are the process's
             return torch.onnx.export(model, args, kwargs=kwargs, dynamo=True, verbose=False, **options)
     except ModuleNotFoundError as error:
         raise UnsupportedError(

@@ -73,9 +73,14 @@ def tile_opt(file: Path, *arguments: str) -> str:
     return done.stdout.strip()
 
 
+def bare(text: str) -> str:
+    """A module without what dumps write for compilations that begin there: it names the border, and its weights."""
+    return re.sub(r", tile\.(signature = \{.*?\}|weights = \"[^\"]*\")(?=, tile\.|\} \{\n)", "", text)
+
+
 def same(left: str, right: str) -> bool:
-    """Equality, without pytest's comparison of megabytes."""
-    return left == right
+    """Equality but for what dumps write, without pytest's comparison of megabytes."""
+    return bare(left) == bare(right)
 
 
 def with_sorted_sums(text: str) -> list[str]:

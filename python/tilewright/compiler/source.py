@@ -63,6 +63,7 @@ class Source:
         traced: whether the text is a program that was traced: MLIR printed it, with the sizes that the user gave.
         types: element types of inputs and outputs, by name, where users see others than the text has: those with signs.
         form: that calls return results in, see :mod:`tilewright.runtime.structure`; empty: `Outputs`.
+        folder: of a file of MLIR text, where what it names is looked for.
     """
 
     value: Any
@@ -72,6 +73,7 @@ class Source:
     traced: bool = False
     types: Mapping[str, str] = field(default_factory=dict)
     form: str = ""
+    folder: Path | None = None
 
     @functools.cached_property
     def content_id(self) -> str:
@@ -218,7 +220,9 @@ def _open(model: Any) -> Source:
             raise UserError(f"there is no model file {path}")
         if path.suffix == ".mlir":
             text = _text(path)
-            return Source(text, "mlir", path.stem, weights=starting.weights_beside(text, path.parent))
+            return Source(
+                text, "mlir", path.stem, weights=starting.weights_beside(text, path.parent), folder=path.parent
+            )
         return Source(path, "onnx", path.stem)
     if isinstance(model, bytes | bytearray | memoryview):
         return Source(bytes(model), "onnx", "model")

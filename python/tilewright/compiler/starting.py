@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tilewright.core.cache import digest
 from tilewright.core.errors import UserError
 from tilewright.core.options import PHASES, CompileOptions
 from tilewright.ir import decisions, signature
@@ -44,7 +45,7 @@ def sign(work: Compilation, phase: str) -> None:
     known = work.imported
     specs = {name: [_plain(spec) for spec in getattr(known, name)] for name in _LISTED}
     more = {"ranges": known.ranges, "dims": known.dims, "boundary": known.boundary, "form": work.source.form}
-    kept = work.target.kept_as_text(work)
+    kept = _write_kept(work)
     values = {
         "phase": phase,
         "model": work.source.name,
@@ -53,6 +54,27 @@ def sign(work: Compilation, phase: str) -> None:
         **({"kept": kept} if kept else {}),
     }
     signature.write(work.module.operation, dict(sorted(values.items())))
+
+
+def _write_kept(work: Compilation) -> str:
+    """Put beside the dumps what the target keeps for the end, in a file named by what it holds; returns its name."""
+    kept = work.target.kept_as_text(work) if work.options.dump_ir is not None else ""
+    if not kept:
+        return ""
+    name = f"kept-{digest(kept)[:16]}.json"
+    work.options.dump_ir.mkdir(parents=True, exist_ok=True)
+    (work.options.dump_ir / name).write_text(kept)
+    return name
+
+
+def _read_kept(work: Compilation, name: str) -> str:
+    path = (work.source.folder or Path()) / name
+    if not path.is_file():
+        raise UserError(
+            f"{work.source.name} needs '{name}' beside it ({decisions.SIGNATURE}), what its target keeps for the end: "
+            "put the file there, or begin behind an earlier phase"
+        )
+    return path.read_text()
 
 
 def _plain(spec: Any) -> dict[str, Any]:
@@ -117,10 +139,9 @@ def read_signed(module: ir.Module, name: str, start: str | None) -> dict[str, An
             )
         return None
     phase = found.get("phase")
-    if phase != (start or STARTS[0]):
-        given = f"start_from={start!r}" if start else "a model of layer 1"
+    if start is not None and phase != start:
         raise UserError(
-            f"{name} is IR behind phase {phase} ({decisions.SIGNATURE}), and was given as {given}: say "
+            f"{name} is IR behind phase {phase} ({decisions.SIGNATURE}), and was given as start_from={start!r}: say "
             f"start_from={phase!r} (--start-from {phase})"
         )
     known: dict[str, Any] = {each: tuple(spec_of(spec) for spec in found.get(each, ())) for each in _LISTED}
@@ -146,7 +167,7 @@ def begin(work: Compilation, phase: str) -> None:
     if any(size == -1 for spec in work.imported.inputs for size in spec.shape):
         work.options = replace(work.options, symbolic=True)
     if "kept" in found:
-        work.target.keep_text(work, found["kept"])
+        work.target.keep_text(work, _read_kept(work, found["kept"]))
 
 
 def _check_complete(work: Compilation) -> None:

@@ -17,6 +17,18 @@ from tilewright.targets import registry
 from tilewright.targets.rules import RULES, Rule, check
 
 CASES = [
+    (
+        {"start_from": "plan", "shapes": {"x": (1,)}},
+        "shapes= is for models: IR that start_from= takes has its sizes",
+    ),
+    (
+        {"start_from": "plan", "tune": 1.0},
+        "tune= chooses tiles, and behind phase plan they are chosen: leave it out, or begin behind normalize",
+    ),
+    (
+        {"append_in_place": True, "target": "cuda:sm_80"},
+        "append_in_place= writes results behind inputs in a CPU's memory: the target must be cpu, not 'cuda:sm_80'",
+    ),
     ({"precision": "int4"}, "there is no precision 'int4'; there are f32, tf32, bf16, int8, fp8-fast"),
     ({"calibration": 1}, "calibration= is for precision='int8'"),
     (

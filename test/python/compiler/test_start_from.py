@@ -133,8 +133,10 @@ def test_what_does_not_fit_is_told(tmp_path: Path) -> None:
     tw.compile(model(), dump_ir=tmp_path)
     plan = ir_of(tmp_path, "plan")
     for arguments, words in (
-        ({}, r"is IR behind phase plan .*: say start_from='plan' \(--start-from plan\)"),
-        ({"start_from": "tile"}, r"is IR behind phase plan .*given as start_from='tile'"),
+        (
+            {"start_from": "tile"},
+            r"is IR behind phase plan .*given as start_from='tile': say start_from='plan' \(--start-from plan\)",
+        ),
         ({"start_from": "plan", "target": "cuda:sm_80"}, r"is IR behind phase plan for host .*target cuda:sm_80"),
         ({"start_from": "plan", "precision": "bf16"}, r"precision='bf16': .* where precision='f32' is decided"),
         ({"start_from": "plan", "tune": 1.0}, r"behind phase plan they are chosen"),

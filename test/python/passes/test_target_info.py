@@ -49,7 +49,7 @@ def test_errors(module: ir.Module) -> None:
     assert find_device(module) is None
     with pytest.raises(UserError, match=r"pass 'p' needs to know the device.*`tile.device`.*tile-set-target"):
         device_of(module, "pass 'p'")
-    with pytest.raises(UserError, match="has no option 'acuracy': there are accuracy, choices"):
+    with pytest.raises(UserError, match="has no option 'acuracy': there are accuracy, append_in_place, choices"):
         annotate(module, devices.get("cpu:znver5"), {"acuracy": "fast"})
     module.operation.attributes["tile.options"] = ir.Attribute.parse('{lanes = "8"}')
     with pytest.raises(UserError, match="`tile.options` has no option 'lanes'"):

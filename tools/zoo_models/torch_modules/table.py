@@ -15,6 +15,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from bench import records
+
 ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "tools/bench/results"
 _ABOUT = """# Modules under torch.compile
@@ -46,7 +48,7 @@ def run(python: Path, wanted: Sequence[str], file: Path, limit: float, again: bo
         rows[name] = _row(python, name, limit)
         print(f"{name}: {rows[name]['status']}", flush=True)
         text = {"date": datetime.date.today().isoformat(), "cpu": cpu(), "rows": list(rows.values())}
-        file.write_text(json.dumps(text, indent=1) + "\n")
+        records.write(file, text)
     return sum(row["status"] != "ok" for row in rows.values())
 
 

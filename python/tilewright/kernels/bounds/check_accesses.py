@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tilewright.core.errors import UserError
+from tilewright.ir import decisions
 from tilewright.ir.diagnostics import located, remark
 from tilewright.ir.generics import walk
 from tilewright.ir.units import kernel_of, symbol_of
@@ -47,15 +48,11 @@ class CheckAccesses(Pass):
     ```mlir
     tile.kernel @k(%x: memref<64xf32>, %at: memref<8xindex>, %y: memref<8xf32>, %marks: memref<1xi64>) grid(%i) {
       %place = memref.load %at[%i] : memref<8xindex>
-      %low = arith.cmpi sge, %place, %c0 : index
       ...
       %e = scf.if %inside -> (f32) {
         %0 = memref.load %x[%place] : memref<64xf32>
         scf.yield %0 : f32
       } else {
-        memref.store %c1_i64, %marks[%c0] : memref<1xi64>
-      ...
-      cf.assert %unmarked, "kernel k, line 4: memref.load reached out of argument 0: ..."
     ```
     """
 
@@ -65,8 +62,10 @@ class CheckAccesses(Pass):
 
     def run(self, op: ir.Operation) -> None:
         """Visit each kernel with its launches."""
-        launches = walk(op, "tile.launch")
         for kernel in walk(op, "tile.kernel"):
+            if decisions.PREDICTION.on(kernel):
+                continue  # the plan made it
+            launches = walk(op, "tile.launch")  # those that got marks are others than before
             own = [launch for launch in launches if kernel_of(launch) == symbol_of(kernel)]
             self._visit(kernel, own)
 

@@ -264,7 +264,7 @@ class Forms:
     # Affine maps --------------------------------------------------------------------------------------------------
 
     def _results(self, op: ir.Operation) -> list[Form]:
-        affine_map = ir.AffineMap(ir.AffineMapAttr(op.attributes["map"]).value)
+        affine_map = ir.AffineMapAttr(op.attributes["map"]).value
         operands = [self.of(value) for value in op.operands]
         dims, symbols = operands[: affine_map.n_dims], operands[affine_map.n_dims :]
         return [self._expression(expr, dims, symbols) for expr in affine_map.results]

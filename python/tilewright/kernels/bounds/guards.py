@@ -16,8 +16,6 @@ from tilewright.kernels.bounds.forms import slices_of
 from tilewright.kernels.bounds.proofs import Doubt, argument_name, line_of
 from tilewright.kernels.bounds.sites import TileParts, tile_parts
 from tilewright.mlir import ir
-from tilewright.mlir.dialects import scf
-from tilewright.mlir.dialects.tile import ReduceKindAttr
 
 _EQ, _SLT, _SGE = 0, 2, 5  # of arith.cmpi
 
@@ -58,6 +56,8 @@ class Guards:
 
     def _wrap(self, op: ir.Operation, doubt: Doubt | None, number: int) -> None:
         """Put an access under its condition."""
+        from tilewright.mlir.dialects import scf
+
         with ir.InsertionPoint(op), op.location:
             parts = [self._views[view] for memory in _memories(op) for view in _chain(memory) if view in self._views]
             if doubt is not None:
@@ -95,6 +95,8 @@ class Guards:
 
     def _view(self, op: ir.Operation, doubt: Doubt, number: int) -> ir.Value:
         """Whether a view lies inside of its memory; marked where it does not."""
+        from tilewright.mlir.dialects import scf
+
         offsets, sizes, strides = ([_value(part) for part in parts] for parts in slices_of(op))
         tests, empty = [], []
         for dim in sorted(doubt.dims):
@@ -145,6 +147,8 @@ def _ends(parts: TileParts, counts: Sequence[ir.Value], dim: int) -> tuple[ir.Va
 
 def _listed(parts: TileParts, counts: Sequence[ir.Value], kind: str) -> ir.Value:
     """The least or greatest index of a list, of those that are valid."""
+    from tilewright.mlir.dialects.tile import ReduceKindAttr
+
     indices = parts.indices
     assert indices is not None
     element = ir.ShapedType(indices.type).element_type

@@ -74,7 +74,7 @@ CPU_EDITS = (
     Edit(
         "grid",
         CPU,
-        _LIT + "Transforms/GroupToKernel/tile-groups-to-kernels.mlir#6",
+        _LIT + "Transforms/GroupToKernel/tile-groups-to-kernels.mlir#7",
         "tile-groups-to-kernels",
         r"tile\.grid = array<i64: 0, 1>",
         "tile.grid = array<i64: 1, 0>",

@@ -133,7 +133,7 @@ def test_recurrence_of_symbolic_length(batch: int | str) -> None:
         check(compiled, model, {"x": inputs})
     launched = [name for name, *_ in compiled.profile(inputs)]
     programs = [name for name in launched if name.startswith("program_product")]
-    assert len(launched) < (30 if programs else 70)
+    assert len(launched) < (30 if programs else 72)  # one a step, and some before and behind
     assert bool(programs) == (batch == 1 and detect_host().units.count > 1)
 
 

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Linalg/Utils/Utils.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace tilewright {
 #define GEN_PASS_DEF_COPIESTOKERNELS
@@ -47,7 +48,10 @@ private:
     bool isSmall = source.hasStaticShape() && source.getNumElements() <= kSmall;
     if (!isSmall)
       copy.emitRemark("a copy of ") << source << " that the plan did not avoid";
-    if (isSmall || !runsAsTasks(main, source, target))
+    // A step of a loop moves its own part of a state: a launch each costs more.
+    bool isOpen = !source.hasStaticShape() || !target.hasStaticShape();
+    bool inLoop = copy->getParentOfType<LoopLikeOpInterface>() != nullptr;
+    if (isSmall || (isOpen && inLoop) || !runsAsTasks(main, source, target))
       return lowerOnHost(copy, source, target);
     auto kernel = getKernel(main, source, target, copy.getLoc());
     OpBuilder b(copy);

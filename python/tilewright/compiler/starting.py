@@ -20,8 +20,6 @@ from typing import TYPE_CHECKING, Any
 from tilewright.core.cache import digest
 from tilewright.core.errors import UserError
 from tilewright.core.options import PHASES, CompileOptions
-from tilewright.ir import decisions, signature
-from tilewright.ir.units import symbol_of
 from tilewright.runtime.manifest import spec_of
 
 if TYPE_CHECKING:
@@ -39,6 +37,8 @@ _LISTED = ("inputs", "outputs")
 
 def sign(work: Compilation, phase: str) -> None:
     """Write on the module what a compilation that begins at it has to know, where its text will be seen."""
+    from tilewright.ir import signature
+
     if work.options.dump_ir is None and work.options.stop_after != phase:
         return
     assert work.imported is not None
@@ -58,16 +58,19 @@ def sign(work: Compilation, phase: str) -> None:
 
 def _write_kept(work: Compilation) -> str:
     """Put beside the dumps what the target keeps for the end, in a file named by what it holds; returns its name."""
-    kept = work.target.kept_as_text(work) if work.options.dump_ir is not None else ""
-    if not kept:
+    folder = work.options.dump_ir
+    kept = work.target.kept_as_text(work) if folder is not None else ""
+    if folder is None or not kept:
         return ""
     name = f"kept-{digest(kept)[:16]}.json"
-    work.options.dump_ir.mkdir(parents=True, exist_ok=True)
-    (work.options.dump_ir / name).write_text(kept)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(kept)
     return name
 
 
 def _read_kept(work: Compilation, name: str) -> str:
+    from tilewright.ir import decisions
+
     path = (work.source.folder or Path()) / name
     if not path.is_file():
         raise UserError(
@@ -88,6 +91,8 @@ def weights_beside(text: str, folder: Path) -> Mapping[str, np.ndarray]:
     Raises:
         UserError: there is no such file, or it is damaged.
     """
+    from tilewright.ir import decisions
+
     found = re.search(rf'\b{re.escape(decisions.WEIGHTS)} = "([^"]*)"', text)
     if found is None:
         return {}
@@ -111,6 +116,7 @@ def weights_left(work: Compilation) -> dict[str, np.ndarray]:
 def _external_globals(module: ir.Module) -> list[str]:
     """Names of the globals whose elements do not stand in the IR."""
     from tilewright.ir.generics import walk
+    from tilewright.ir.units import symbol_of
 
     found = walk(module.operation, "ml_program.global")
     return [symbol_of(op) for op in found if str(op.attributes["value"]).startswith("#ml_program.extern")]
@@ -130,6 +136,8 @@ def read_signed(module: ir.Module, name: str, start: str | None) -> dict[str, An
     Raises:
         UserError: it was written behind another phase; or there is no signature where one is needed.
     """
+    from tilewright.ir import decisions, signature
+
     found = signature.find(module.operation)
     if found is None:
         if start in STARTS[4:]:
@@ -157,6 +165,8 @@ def begin(work: Compilation, phase: str) -> None:
     Raises:
         UserError: the IR is of another border, for another machine, or says nothing of the model's inputs.
     """
+    from tilewright.ir import signature
+
     work.imported = work.source.load(None, start=phase)
     work.weights = dict(work.imported.weights)
     _check_complete(work)
@@ -171,6 +181,9 @@ def begin(work: Compilation, phase: str) -> None:
 
 
 def _check_complete(work: Compilation) -> None:
+    from tilewright.ir import decisions
+    from tilewright.ir.units import symbol_of
+
     made = set()
     for op in work.module.body.operations:
         if op.operation.name == "func.func" and symbol_of(op.operation) == "init":

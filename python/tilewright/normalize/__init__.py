@@ -41,7 +41,11 @@ _BEFORE = (
     PassSpec("tile-widen-floats", "reductions of f16 and bf16 keep f32 in registers"),
     PassSpec("tile-drop-proven", "indices that count iterations lie where they should: nobody waits to be told"),
     PassSpec("canonicalize", "folds chains of reshapes and slices, drops dead code"),
-    PassSpec("tile-slice-early", "rows that nobody reads are no work: of logits often the last alone is asked for"),
+    PassSpec(
+        "tile-slice-early",
+        "rows that nobody reads are no work: of logits the last alone is asked for",
+        {"asked": True},
+    ),
     PassSpec("tile-shrink-dead", "what pruned weights make useless is no work; sizes are final before any are planned"),
     PassSpec("tile-fold-transposes", "a transposed copy is a change of someone's indexing map"),
     PassSpec("tile-fold-splats", "sums of lists start from constants; a fill is no tensor that they read"),

@@ -21,10 +21,12 @@ from tilewright.ir.generics import (
     place_of,
     uses,
 )
+from tilewright.ir.target_info import options_of
 from tilewright.ir.units import symbol_of
 from tilewright.ir.views import create_joined, groups_of
 from tilewright.mlir import ir
 from tilewright.passes import Pass, register
+from tilewright.passes.base import option
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 _Size: TypeAlias = "int | ir.Value"
@@ -67,9 +69,13 @@ class SliceEarly(Pass):
 
     name: ClassVar[str] = "tile-slice-early"
     dialects: ClassVar[tuple[str, ...]] = ("linalg", "tensor")
+    asked: bool = option(False, "only where tile.options ask for results in place, as who generates tokens does")
 
     def run(self, op: ir.Operation) -> None:
         """Go backward through @main: readers come before what they read."""
+        # The first token of an encoder is a slice, too: there whole sentences are left, for padding to be skipped.
+        if self.asked and not options_of(op).append_in_place:
+            return
         for function in op.regions[0].blocks[0].operations:
             if function.operation.name == "func.func" and symbol_of(function) == "main":
                 block = function.operation.regions[0].blocks[0]

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 import tilewright as tw
+from bench import records
 from zoo_generation import beside_genai
 
 _STEPS, _TOGETHER = 200, 3
@@ -140,9 +141,8 @@ def _report(what: str, rows: list[dict[str, Any]], path: Path | None) -> None:
     known = json.loads(path.read_text()) if path is not None and path.exists() else {}
     cpu = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line), "")
     known |= {"cpu": cpu.partition(":")[2].strip(), "date": time.strftime("%Y-%m-%d"), what: rows}
-    text = json.dumps(known, indent=1)
     if path is not None:
-        path.write_text(text + "\n")
+        records.write(path, known)
 
 
 if __name__ == "__main__":

@@ -138,6 +138,8 @@ def run(edit: Edit, base: Base, folder: Path) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run all edits, print and store a row for each."""
+    from tilewright.runtime.cpu.cpu_features import cpuinfo
+
     parser = argparse.ArgumentParser(prog="bench.edited", description=__doc__)
     parser.add_argument("--json", type=Path, default=RESULTS / f"edited-{date.today()}.json")
     parser.add_argument("--target", action="append", choices=(CPU, GPU, MESH), help="only this one; repeatable")
@@ -149,12 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for edit in (edit for edit in EDITS if edit.target == target):
                 rows.append(run(edit, base, Path(place)))
                 print(json.dumps(rows[-1]), flush=True)
-    records.write(options.json, {"edited": True, "date": str(date.today()), "cpu": _cpu(), "rows": rows})
+    records.write(
+        options.json,
+        {"edited": True, "date": str(date.today()), "cpu": cpuinfo().get("model name", "unknown"), "rows": rows},
+    )
     return sum("refused" in row for row in rows)
-
-
-def _cpu() -> str:
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return "unknown"
